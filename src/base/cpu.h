@@ -1,0 +1,14 @@
+/* What the CPU and the operating system allow. */
+#ifndef ATTN_BASE_CPU_H
+#define ATTN_BASE_CPU_H
+
+#include "attn.h"
+
+/* The highest ISA that this build has, the CPU implements and the operating system saves the
+ * registers of. Knows nothing of ATTN_ISA or of options. */
+attn_isa attn_cpu_best_isa(void);
+
+/* The CPU's name for people, e.g. "AMD EPYC 9B14", or "" where it is not known. */
+void attn_cpu_name(char *name, size_t size);
+
+#endif

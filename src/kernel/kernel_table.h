@@ -1,0 +1,13 @@
+/* The tables that exist; which one a context takes is decided in kernel_table.c. */
+#ifndef ATTN_KERNEL_KERNEL_TABLE_H
+#define ATTN_KERNEL_KERNEL_TABLE_H
+
+#include "kernel/kernel.h"
+
+extern const struct attn_kernels attn_kernels_scalar;
+
+#if defined(__x86_64__)
+extern const struct attn_kernels attn_kernels_avx2;
+#endif
+
+#endif

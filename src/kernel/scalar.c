@@ -1,0 +1,125 @@
+/* The attention functions of kernel.h in plain C: the reference, and what runs where no SIMD unit
+ * does. One lane is one query, so each loop body below is the formula for one query n:
+ *
+ *     s_j = scale · q·k_j        m = max_j s_j        p_j = exp(s_j − m)
+ *     l   = Σ_j p_j              o = Σ_j p_j v_j / l
+ *
+ * taken block by block: when a block raises m to m', what was summed before is multiplied by
+ * exp(m − m') (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax" (2018), eq.
+ * 3). */
+#include "kernel/kernel_table.h"
+
+#include <math.h>
+
+#include "kernel/layers_scalar.h"
+
+enum { LANES = 8 };
+
+static void pack_queries_scalar(const float *q, int64_t row_stride, int64_t dim_stride,
+                                int64_t rows, int64_t d, float *panel)
+{
+    for (int64_t c = 0; c < d; c++)
+        for (int64_t n = 0; n < LANES; n++)
+            panel[c * LANES + n] = n < rows ? q[n * row_stride + c * dim_stride] : 0.0f;
+}
+
+static void raise_maximum_scalar(const float *s, int64_t keys, float *m)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int n = 0; n < LANES; n++)
+            if (s[j * LANES + n] > m[n])
+                m[n] = s[j * LANES + n];
+}
+
+static void scores_scalar(const float *panel, int64_t d, const float *k, int64_t key_stride,
+                          int64_t keys, float scale, float *s, float *m)
+{
+    for (int64_t j = 0; j < keys; j++) {
+        const float *key = k + j * key_stride;
+        float sum[LANES] = {0};
+        for (int64_t c = 0; c < d; c++)
+            for (int n = 0; n < LANES; n++)
+                sum[n] += panel[c * LANES + n] * key[c];
+        for (int n = 0; n < LANES; n++)
+            s[j * LANES + n] = scale * sum[n];
+    }
+    raise_maximum_scalar(s, keys, m);
+}
+
+/* exp(s − m), where a lane that has seen no key has m = −inf, and −inf − (−inf) is not a number. */
+static float weight_before_sum(float s, float m)
+{
+    return s == -INFINITY ? 0.0f : expf(s - m);
+}
+
+static void softmax_scalar(float *s, int64_t keys, const float *m_old, const float *m_new, float *l,
+                           float *output, int64_t d_v)
+{
+    for (int n = 0; n < LANES; n++) {
+        float correction = weight_before_sum(m_old[n], m_new[n]);
+        l[n] *= correction;
+        for (int64_t c = 0; c < d_v; c++)
+            output[c * LANES + n] *= correction;
+
+        float sum = 0.0f;
+        for (int64_t j = 0; j < keys; j++) {
+            s[j * LANES + n] = weight_before_sum(s[j * LANES + n], m_new[n]);
+            sum += s[j * LANES + n];
+        }
+        l[n] += sum;
+    }
+}
+
+static void accumulate_scalar(const float *s, int64_t keys, const float *v, int64_t value_stride,
+                              float *output, int64_t d_v)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t c = 0; c < d_v; c++)
+            for (int n = 0; n < LANES; n++)
+                output[c * LANES + n] += s[j * LANES + n] * v[j * value_stride + c];
+}
+
+static uint32_t normalise_scalar(float *output, int64_t d_v, const float *l, int64_t rows)
+{
+    uint32_t broken = 0;
+    for (int64_t c = 0; c < d_v; c++)
+        for (int64_t n = 0; n < LANES; n++) {
+            float *o = &output[c * LANES + n];
+            *o = l[n] == 0.0f ? 0.0f : *o / l[n];
+            if (n < rows && isfinite(l[n]) && !isfinite(*o))
+                broken |= UINT32_C(1) << n;
+        }
+    return broken;
+}
+
+static void unpack_output_scalar(const float *panel, int64_t d, float *o, int64_t row_stride,
+                                 int64_t dim_stride, int64_t rows)
+{
+    for (int64_t c = 0; c < d; c++)
+        for (int64_t n = 0; n < rows; n++)
+            o[n * row_stride + c * dim_stride] = panel[c * LANES + n];
+}
+
+static void weights_scalar(float *s, int64_t keys, const float *m, const float *l)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int n = 0; n < LANES; n++) {
+            float *w = &s[j * LANES + n];
+            *w = *w == -INFINITY || l[n] == 0.0f ? 0.0f : expf(*w - m[n]) / l[n];
+        }
+}
+
+const struct attn_kernels attn_kernels_scalar = {
+    .isa = ATTN_ISA_SCALAR,
+    .lanes = LANES,
+    .pack_queries = pack_queries_scalar,
+    .scores = scores_scalar,
+    .raise_maximum = raise_maximum_scalar,
+    .softmax = softmax_scalar,
+    .accumulate = accumulate_scalar,
+    .normalise = normalise_scalar,
+    .unpack_output = unpack_output_scalar,
+    .weights = weights_scalar,
+    .bias_gelu = attn_bias_gelu_scalar,
+    .layer_norm = attn_layer_norm_scalar,
+};
