@@ -166,8 +166,8 @@ static void take_all_keys(const struct forward *run, struct scratch *scratch, st
                           int64_t panel_count, int64_t batch, int64_t key_head, int careful_lane)
 {
     const struct attn_problem *problem = run->problem;
-    struct attn_key_range all = panels[0].keys;
-    for (int64_t p = 1; p < panel_count; p++) {
+    struct attn_key_range all = {problem->keys, 0};
+    for (int64_t p = 0; p < panel_count; p++) {
         all.begin = panels[p].keys.begin < all.begin ? panels[p].keys.begin : all.begin;
         all.end = panels[p].keys.end > all.end ? panels[p].keys.end : all.end;
     }

@@ -41,7 +41,7 @@ attn_isa attn_cpu_best_isa(void)
 void attn_cpu_name(char *name, size_t size)
 {
     unsigned words[12] = {0};
-    unsigned highest = __get_cpuid_max(0x80000000u, NULL);
+    unsigned highest = (unsigned)__get_cpuid_max(0x80000000u, NULL); /* int in clang's header */
     if (highest >= 0x80000004u)
         for (unsigned leaf = 0; leaf < 3; leaf++)
             __get_cpuid(0x80000002u + leaf, &words[4 * leaf], &words[4 * leaf + 1],

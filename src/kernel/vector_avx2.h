@@ -149,12 +149,13 @@ static inline uint32_t mask_bits(mask m)
     return (uint32_t)_mm256_movemask_ps(m);
 }
 
-/* a · 2^n, where the low bits of the representation of `shifted` hold n: it is n + 1.5·2²³. The
- * result must be a normal number. */
-static inline vector vector_add_exponent(vector a, vector shifted)
+/* 2^n, where the low bits of the representation of `shifted` hold n: it is n + 1.5·2²³, and the
+ * result a normal number. Any value for other arguments. */
+static inline vector vector_power_of_two(vector shifted)
 {
     __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
-    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), exponent));
+    __m256i one = _mm256_castps_si256(_mm256_set1_ps(1.0f));
+    return _mm256_castsi256_ps(_mm256_add_epi32(one, exponent));
 }
 
 /* The sum of all lanes, added in a fixed tree. */
