@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Law: each header compiles alone, without a warning; the public ones also as C++11 and pedantically.
+
+    scripts/laws/headers_alone.py [ROOT]        CC and CXX choose the compilers
+"""
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import tree
+
+MODULES = ["jansson", "libutf8proc", "libpng", "freetype2", "fontconfig", "fribidi", "openblas"]
+# A header that speaks one instruction set is compiled for it.
+ISA_FLAGS = {"avx2": ["-mavx2", "-mfma"]}
+C11 = ["-x", "c", "-std=c11", "-D_POSIX_C_SOURCE=200809L"]
+CXX11 = ["-x", "c++", "-std=c++11"]
+STRICT = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+
+
+def third_party_flags():
+    return subprocess.run(
+        ["pkg-config", "--cflags", *MODULES], check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def compile_alone(root, compiler, flags, folder, header):
+    """The compiler's first complaint about a file that includes the header and nothing else, or None."""
+    command = shlex.split(compiler) + flags + STRICT
+    command += [f"-I{root / 'include'}"] + ([f"-I{root / 'src'}"] if folder == "src" else []) + ["-"]
+    done = subprocess.run(command, input=f'#include "{header}"\n', capture_output=True, text=True)
+    return None if done.returncode == 0 else (done.stderr.splitlines() or ["no message"])[0]
+
+
+def problems(root):
+    root = Path(root)
+    c, cxx = os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")
+    third_party = third_party_flags()
+    jobs = []
+    for path in tree.files(root, (".h",), ["include", "src"]):
+        isa = next((flags for name, flags in ISA_FLAGS.items() if name in path.stem), [])
+        jobs.append((path, "C11", c, C11 + isa + third_party))
+        if path.parts[0] == "include":
+            jobs.append((path, "pedantic C11", c, ["-x", "c", "-std=c11", "-Wpedantic"]))
+            jobs.append((path, "C++11", cxx, CXX11 + ["-Wpedantic"]))
+    found = []
+    for path, language, compiler, flags in jobs:
+        folder = path.parts[0]
+        complaint = compile_alone(root, compiler, flags, folder, path.relative_to(folder))
+        if complaint:
+            found.append(f"{path}: does not compile alone as {language}: {complaint}")
+    return found
+
+
+if __name__ == "__main__":
+    tree.end(problems(sys.argv[1] if len(sys.argv) > 1 else "."))

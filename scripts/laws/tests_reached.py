@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Law: no dead tests. Each C file in tests/ is named in some meson.build there, each Python file too, or
+imported by one that is.
+
+    scripts/laws/tests_reached.py [ROOT]
+"""
+import os
+import re
+import sys
+from pathlib import Path
+
+import tree
+
+
+def named_files(root):
+    """The files that quoted strings in the meson.build files of tests/ name: as they are, and where the
+    build file adds an ending in a loop (name + '_test.c'), with it."""
+    named = set()
+    for build in tree.files(root, ("meson.build",), ["tests"]):
+        text = re.sub(r"#.*", "", (root / build).read_text())
+        strings = re.findall(r"'([^'\n]+)'", text)
+        endings = re.findall(r"\+\s*'([^'\n]+\.(?:c|py))'", text)
+        for string in strings:
+            for ending in ["", *endings]:
+                named.add(Path(os.path.normpath(build.parent / (string + ending))))
+    return named
+
+
+def problems(root):
+    root = Path(root)
+    scripts = tree.files(root, (".py",), ["tests"])
+    imported = set()
+    for path in scripts:
+        imported.update(re.findall(r"^\s*(?:import|from)\s+(\w+)", (root / path).read_text(), re.MULTILINE))
+    named = named_files(root)
+    found = []
+    for path in tree.files(root, (".c", ".cc", ".cpp"), ["tests"]) + scripts:
+        if path.suffix == ".py" and path.stem in imported:
+            continue
+        if path not in named:
+            found.append(f"{path}: no meson.build in tests/ names it")
+    return found
+
+
+if __name__ == "__main__":
+    tree.end(problems(sys.argv[1] if len(sys.argv) > 1 else "."))
