@@ -1,0 +1,31 @@
+/* What stands in the rows and columns of a look, by name, and how --from chooses among them. */
+#ifndef ATTN_CMD_LOOK_LABELS_H
+#define ATTN_CMD_LOOK_LABELS_H
+
+#include "input.h"
+#include "probe/look.h"
+
+/* A name for each unit: words as the text writes them, pieces and added tokens as the vocabulary
+ * does. A NUL byte, which ends a C string, is shown as its sign. */
+struct look_labels {
+    size_t count;
+    char **units; /* [count] */
+    char **words; /* [count]: the whole word that a unit is (a piece of); its own name for an added
+                     token */
+};
+
+/* texts[0] is the text, texts[1] the pair. Release with look_labels_release; on failure nothing is
+ * held. */
+bool look_labels_make(const struct look *look, const struct encoding *encoding,
+                      const struct tokenizer *tokenizer, enum look_unit unit,
+                      const struct text texts[2], struct look_labels *labels,
+                      struct attn_error *error);
+void look_labels_release(struct look_labels *labels);
+
+/* chosen[count]: whether --from's WORD or WORD#N means the unit. Letters' case does not count. With
+ * pieces, a word means all its pieces, and a name that is no word means a piece. A word that is not
+ * there, or not N times, is refused with a list of the words. */
+bool look_labels_choose(const struct look *look, const struct look_labels *labels, const char *from,
+                        bool *chosen, struct attn_error *error);
+
+#endif

@@ -1,0 +1,13 @@
+/* What the tool says about itself. Each text ends with a line end. */
+#ifndef ATTN_CMD_MANUAL_H
+#define ATTN_CMD_MANUAL_H
+
+extern const char manual_usage[];    /* a few lines */
+extern const char manual_overview[]; /* `attn --help` */
+extern const char manual_look[];
+extern const char manual_embed[];
+extern const char manual_tokenize[];
+extern const char manual_info[];
+extern const char manual_help[];
+
+#endif
