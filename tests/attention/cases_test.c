@@ -1,0 +1,235 @@
+/* The handed cases of tests/data/cases/attention.json. */
+#include "harness/test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attention/case_input.h"
+#include "harness/compare.h"
+#include "harness/isa.h"
+
+struct visit {
+    const json_t *json;
+    attn_isa isa;
+};
+
+/* The bound for one field: a number for all of them, one a field, or none: exact. */
+static double tolerance_of(const json_t *json, const char *field)
+{
+    const json_t *tolerance = json_object_get(json, "tolerance");
+    if (json_is_object(tolerance))
+        tolerance = json_object_get(tolerance, field);
+    return tolerance ? case_number(tolerance) : 0;
+}
+
+static void check_field(const json_t *json, const char *field, const float *actual, size_t count)
+{
+    const json_t *expected = json_object_get(json_object_get(json, "expected"), field);
+    if (!expected)
+        return;
+    size_t expected_count;
+    double *numbers = case_numbers(json_object_get(expected, "data"), &expected_count);
+    double *tolerance = guarded_doubles(count);
+    for (size_t i = 0; i < count; i++)
+        tolerance[i] = tolerance_of(json, field);
+    test_context("%s", field);
+    CHECK_EQUAL(count, expected_count);
+    if (count == expected_count)
+        CHECK_NEAR(actual, numbers, 1, tolerance, count);
+    const json_t *zeros = json_object_get(json_object_get(json, "exact_zeros"), field);
+    for (size_t i = 0; i < json_array_size(zeros); i++)
+        CHECK_ALL(actual + json_integer_value(json_array_get(zeros, i)), 0, 1);
+}
+
+static void check_values(const json_t *json, const struct attention_result *result)
+{
+    check_field(json, "o", result->o, result->outputs);
+    check_field(json, "weights", result->weights, result->weight_count);
+    float *lse = guarded_floats(result->rows, GUARD_BEHIND);
+    for (size_t row = 0; row < result->rows; row++)
+        lse[row] = (float)(result->stats[2 * row] + log(result->stats[2 * row + 1]));
+    check_field(json, "lse", lse, result->rows);
+}
+
+static void check_packed_equals(attn_context *context, struct attention_problem *problem,
+                                const struct attention_result *result)
+{
+    problem->q = tensor_copy(&problem->q, LAYOUT_PACKED, GUARD_BEHIND);
+    problem->k = tensor_copy(&problem->k, LAYOUT_PACKED, GUARD_BEHIND);
+    problem->v = tensor_copy(&problem->v, LAYOUT_PACKED, GUARD_BEHIND);
+    struct attention_result packed;
+    attention_solve(context, problem, &packed);
+    CHECK_SAME_RESULT(result, &packed);
+}
+
+/* In these cases whatever is not finite stands in an excluded place. */
+static void check_clean_equals(attn_context *context, const struct attention_problem *problem,
+                               const struct attention_result *result)
+{
+    const attn_tensor *const tensors[] = {&problem->k, &problem->v};
+    for (int n = 0; n < 2; n++) {
+        float *data = tensors[n]->data;
+        for (size_t i = 0; i < tensor_elements(tensors[n]); i++)
+            if (!isfinite(data[i]))
+                data[i] = 0;
+    }
+    struct attention_result clean;
+    attention_solve(context, problem, &clean);
+    CHECK_SAME_RESULT(result, &clean);
+}
+
+static void check_asking_equals(attn_context *context, const struct attention_problem *problem,
+                                const struct attention_result *result)
+{
+    const int64_t *shape = problem->q.shape;
+    attn_tensor o = tensor_allocate(ATTN_F32, shape[0], shape[1], shape[2], problem->v.shape[3],
+                                    LAYOUT_PACKED, GUARD_BEHIND);
+    CHECK_EQUAL(
+        attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v, &o, NULL),
+        ATTN_SUCCESS);
+    CHECK_SAME_BITS((const float *)o.data, result->o, result->outputs);
+}
+
+static void check_rows_sum_to_one(const struct attention_result *result)
+{
+    size_t keys = result->weight_count / result->rows;
+    for (size_t row = 0; row < result->rows; row++) {
+        double sum = 0;
+        for (size_t j = 0; j < keys; j++)
+            sum += result->weights[row * keys + j];
+        CHECK_WITHIN(sum, 1, 1e-6);
+    }
+}
+
+/* The last token changed: the rows before it stay. For one batch and one head. */
+static void check_past_unchanged(attn_context *context, const struct attention_problem *problem,
+                                 const struct attention_result *result)
+{
+    const attn_tensor *const tensors[] = {&problem->q, &problem->k, &problem->v};
+    for (int n = 0; n < 3; n++) {
+        attn_tensor last = tensor_part(tensors[n], 2, tensors[n]->shape[2] - 1, 1);
+        tensor_fill(&last, 30);
+    }
+    struct attention_result changed;
+    attention_solve(context, problem, &changed);
+    size_t rows = result->rows - 1, d_v = result->outputs / result->rows;
+    CHECK_SAME_BITS(changed.o, result->o, rows * d_v);
+    CHECK_SAME_BITS(changed.stats, result->stats, rows * 2);
+}
+
+static void check_law(const char *law, attn_context *context, struct attention_problem *problem,
+                      const struct attention_result *result)
+{
+    test_context("law %s", law);
+    if (strcmp(law, "packed-equals") == 0)
+        check_packed_equals(context, problem, result);
+    else if (strcmp(law, "clean-equals") == 0)
+        check_clean_equals(context, problem, result);
+    else if (strcmp(law, "asking-equals") == 0)
+        check_asking_equals(context, problem, result);
+    else if (strcmp(law, "rows-sum-to-one") == 0)
+        check_rows_sum_to_one(result);
+    else if (strcmp(law, "past-unchanged") == 0)
+        check_past_unchanged(context, problem, result);
+    else
+        test_fail(__FILE__, __LINE__, "the law %s is not known here", law);
+}
+
+/* The cases that are refused are about heads. */
+static void check_refused(attn_context *context, const struct attention_problem *problem)
+{
+    const int64_t *shape = problem->q.shape;
+    attn_tensor o = tensor_allocate(ATTN_F32, shape[0], shape[1], shape[2], problem->v.shape[3],
+                                    LAYOUT_PACKED, GUARD_BEHIND);
+    CHECK_EQUAL(
+        attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v, &o, NULL),
+        ATTN_ERROR_SHAPE);
+    CHECK_CONTAINS(attn_message(context), "query heads");
+    CHECK_CONTAINS(attn_message(context), "key heads");
+    CHECK_UNWRITTEN((const float *)o.data, tensor_elements(&o));
+}
+
+static void run_forward(const json_t *json, attn_isa isa)
+{
+    struct case_input input;
+    if (!case_input_read(json_object_get(json, "input"), &input))
+        return;
+    attn_context *context = isa_context(isa, 1);
+    if (json_object_get(json_object_get(json, "expected"), "refused")) {
+        check_refused(context, &input.problem);
+    } else {
+        struct attention_result result;
+        attention_solve(context, &input.problem, &result);
+        check_values(json, &result);
+        const json_t *laws = json_object_get(json, "laws");
+        for (size_t i = 0; i < json_array_size(laws); i++)
+            check_law(json_string_value(json_array_get(laws, i)), context, &input.problem, &result);
+    }
+    attn_context_destroy(context);
+}
+
+static void run_alibi_slopes(const json_t *json)
+{
+    const json_t *heads = json_object_get(json_object_get(json, "input"), "heads");
+    const json_t *expected = json_object_get(json_object_get(json, "expected"), "slopes");
+    for (size_t i = 0; i < json_array_size(heads); i++) {
+        int64_t count = json_integer_value(json_array_get(heads, i));
+        float *slopes = guarded_floats((size_t)count, GUARD_BEHIND);
+        attn_alibi_slopes(count, slopes);
+        size_t expected_count;
+        double *numbers =
+            case_numbers(json_object_get(json_array_get(expected, i), "data"), &expected_count);
+        CHECK_EQUAL(expected_count, count);
+        for (size_t h = 0; h < expected_count; h++)
+            CHECK_WITHIN(slopes[h], numbers[h], tolerance_of(json, "slopes"));
+    }
+}
+
+static void run_case(const void *argument)
+{
+    const struct visit *visit = argument;
+    const char *op = json_string_value(json_object_get(visit->json, "op"));
+    if (strcmp(op, "merge") == 0)
+        test_skip("merge is a feature of a later version");
+    else if (json_object_get(json_object_get(visit->json, "input"), "dropout"))
+        test_skip("dropout is a feature of a later version");
+    else if (strcmp(op, "alibi_slopes") == 0)
+        run_alibi_slopes(visit->json);
+    else if (strcmp(op, "forward") == 0)
+        run_forward(visit->json, visit->isa);
+    else
+        test_fail(__FILE__, __LINE__, "the operation %s is not known here", op);
+}
+
+static void there_are_cases(const void *argument)
+{
+    CHECK(json_array_size((const json_t *)argument) > 40);
+}
+
+int main(void)
+{
+    const char *folder = getenv("ATTN_TEST_DATA");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/cases/attention.json", folder ? folder : ".");
+    json_error_t error;
+    json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!file)
+        test_bail_out("ATTN_TEST_DATA has no cases/attention.json that can be read");
+    const json_t *cases = json_object_get(file, "cases");
+    test_run(there_are_cases, cases, "there are cases");
+    for (int value = 0; value < ATTN_ISA_BEST; value++) {
+        attn_isa isa = (attn_isa)value;
+        if (!isa_is_available(isa))
+            continue;
+        for (size_t i = 0; i < json_array_size(cases); i++) {
+            struct visit visit = {json_array_get(cases, i), isa};
+            test_run(run_case, &visit, "%s [%s]",
+                     json_string_value(json_object_get(visit.json, "name")), attn_isa_name(isa));
+        }
+    }
+    json_decref(file);
+    return test_finish();
+}

@@ -1,0 +1,331 @@
+/* Keys that a row excludes: weight exactly 0, and nothing of their K and V is seen in the row, be
+ * it NaN or infinite. What a row does keep is seen there, and only there. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/attention_problem.h"
+#include "harness/compare.h"
+#include "harness/isa.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+enum { BATCH = 2, HEADS = 2, QUERIES = 21, KEYS = 131, D_QK = 5, D_V = 19 };
+
+static const struct attention_sizes usual = {BATCH, HEADS, 1, QUERIES, KEYS, D_QK, D_V};
+static const int64_t lengths[BATCH] = {98, 0};
+
+enum exclusion {
+    BY_LENGTHS,
+    BY_CAUSALITY,
+    BY_CAUSALITY_FROM_THE_END,
+    BY_A_WINDOW,
+    BY_KEEP,
+    BY_KEEP_OF_KEYS,
+    BY_KEEP_OF_QUERIES,
+    BY_BIAS,
+    BY_BIAS_AND_A_SINK,
+    BY_BIAS_OF_KEYS,
+    EXCLUSIONS
+};
+
+static const char *const names[EXCLUSIONS] = {
+    "lengths",    "causality",    "causality from the end", "a window",
+    "keep",       "keep of keys", "keep of queries",        "bias",
+    "bias, sink", "bias of keys"};
+
+/* −inf in about a third of a bias. */
+static void add_excluding_bias(struct attention_problem *problem, const int64_t shape[4])
+{
+    attention_add_bias(problem, shape, 3);
+    struct random_source source = {4};
+    float *bias = problem->bias.data;
+    for (size_t i = 0; i < tensor_elements(&problem->bias); i++)
+        if (random_integer(&source, 0, 2) == 0)
+            bias[i] = -INFINITY;
+}
+
+static void make(struct attention_problem *problem, enum exclusion by)
+{
+    static const float sinks[HEADS] = {1, -2};
+    attention_make(problem, &usual, 1);
+    attn_params *params = &problem->params;
+    switch (by) {
+    case BY_LENGTHS:
+        params->key_lengths = lengths;
+        break;
+    case BY_CAUSALITY:
+        params->causal = 1;
+        break;
+    case BY_CAUSALITY_FROM_THE_END:
+        params->causal = 1;
+        params->alignment = ATTN_ALIGN_BOTTOM_RIGHT;
+        break;
+    case BY_A_WINDOW:
+        params->alignment = ATTN_ALIGN_OFFSET;
+        params->offset = 85;
+        params->window_left = 9;
+        params->window_right = 3;
+        break;
+    case BY_KEEP:
+        attention_add_keep(problem, (int64_t[]){BATCH, HEADS, QUERIES, KEYS}, 2, 3);
+        break;
+    case BY_KEEP_OF_KEYS:
+        attention_add_keep(problem, (int64_t[]){BATCH, 1, 1, KEYS}, 2, 3);
+        break;
+    case BY_KEEP_OF_QUERIES:
+        attention_add_keep(problem, (int64_t[]){1, 1, QUERIES, 1}, 2, 2);
+        break;
+    case BY_BIAS:
+        add_excluding_bias(problem, (int64_t[]){BATCH, HEADS, QUERIES, KEYS});
+        break;
+    case BY_BIAS_AND_A_SINK:
+        add_excluding_bias(problem, (int64_t[]){BATCH, HEADS, QUERIES, KEYS});
+        params->sinks = sinks;
+        break;
+    default:
+        add_excluding_bias(problem, (int64_t[]){1, HEADS, 1, KEYS});
+    }
+}
+
+static bool row_keeps(const struct attention_problem *problem, size_t row, int64_t key)
+{
+    int64_t n = (int64_t)row;
+    return reference_keeps(&problem->params, n / (HEADS * QUERIES), n / QUERIES % HEADS,
+                           n % QUERIES, key, QUERIES, KEYS);
+}
+
+/* Rows that exclude the key have the bits they had before. */
+static void check_other_rows(const struct attention_problem *problem, int64_t key,
+                             const struct attention_result *clean,
+                             const struct attention_result *result)
+{
+    for (size_t row = 0; row < clean->rows; row++) {
+        if (row_keeps(problem, row, key))
+            continue;
+        CHECK_SAME_BITS(result->o + row * D_V, clean->o + row * D_V, D_V);
+        CHECK_SAME_BITS(result->stats + row * 2, clean->stats + row * 2, 2);
+        CHECK_SAME_BITS(result->weights + row * KEYS, clean->weights + row * KEYS, KEYS);
+        CHECK_WITHIN(result->weights[row * KEYS + (size_t)key], 0, 0);
+    }
+}
+
+/* In the first block of keys, at its borders, in the middle and at the end. */
+static const int64_t poisoned_keys[] = {0, 5, 15, 88, 95, 96, 97, 101, 130};
+
+static float poison(size_t n)
+{
+    const uint32_t nan_with_payload = GUARDED_NAN_BITS;
+    float strange;
+    memcpy(&strange, &nan_with_payload, sizeof strange);
+    const float poisons[] = {NAN, INFINITY, -INFINITY, strange};
+    return poisons[n % COUNT(poisons)];
+}
+
+static void poison_in_keys(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
+        for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
+            struct attention_problem problem;
+            struct attention_result clean, result;
+            make(&problem, by);
+            attention_solve(context, &problem, &clean);
+            int64_t key = poisoned_keys[n];
+            for (int64_t b = 0; b < BATCH; b++)
+                tensor_set(&problem.k, b, 0, key, (int64_t)n % D_QK, poison(n + by));
+            attention_solve(context, &problem, &result);
+            test_context("%g in key %d, excluded by %s", (double)poison(n + by), (int)key,
+                         names[by]);
+            check_other_rows(&problem, key, &clean, &result);
+            CHECK_RESULT(&problem, &result);
+            guarded_release_all();
+        }
+    }
+    attn_context_destroy(context);
+}
+
+static void poison_in_values(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
+        for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
+            struct attention_problem problem;
+            struct attention_result clean, result;
+            make(&problem, by);
+            attention_solve(context, &problem, &clean);
+            int64_t key = poisoned_keys[n];
+            size_t column = n % D_V;
+            for (int64_t b = 0; b < BATCH; b++)
+                tensor_set(&problem.v, b, 0, key, (int64_t)column, poison(n + by));
+            attention_solve(context, &problem, &result);
+            test_context("%g in value %d, excluded by %s", (double)poison(n + by), (int)key,
+                         names[by]);
+            check_other_rows(&problem, key, &clean, &result);
+            CHECK_RESULT(&problem, &result);
+            CHECK_SAME_BITS(result.stats, clean.stats, 2 * clean.rows);
+            CHECK_SAME_BITS(result.weights, clean.weights, clean.weight_count);
+            /* A row that keeps it shows it in that column, and in no other. */
+            for (size_t row = 0; row < clean.rows; row++) {
+                const float *o = result.o + row * D_V, *before = clean.o + row * D_V;
+                if (!row_keeps(&problem, row, key))
+                    continue;
+                CHECK(!isfinite(o[column]));
+                CHECK_SAME_BITS(o, before, column);
+                CHECK_SAME_BITS(o + column + 1, before + column + 1, D_V - column - 1);
+            }
+            guarded_release_all();
+        }
+    }
+    attn_context_destroy(context);
+}
+
+/* All excluded keys at once, as padding that was never written. */
+static void poison_everywhere_excluded(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
+        struct attention_problem problem;
+        struct attention_result clean, result;
+        make(&problem, by);
+        attention_solve(context, &problem, &clean);
+        for (int64_t b = 0; b < BATCH; b++)
+            for (int64_t j = 0; j < KEYS; j++) {
+                bool kept = false;
+                for (int64_t row = 0; row < HEADS * QUERIES; row++)
+                    kept |= row_keeps(&problem, (size_t)(b * HEADS * QUERIES + row), j);
+                for (int64_t c = 0; !kept && c < D_QK; c++)
+                    tensor_set(&problem.k, b, 0, j, c, poison((size_t)(j + c)));
+                for (int64_t c = 0; !kept && c < D_V; c++)
+                    tensor_set(&problem.v, b, 0, j, c, poison((size_t)(j + c)));
+            }
+        attention_solve(context, &problem, &result);
+        test_context("excluded by %s", names[by]);
+        CHECK_SAME_RESULT(&result, &clean);
+        guarded_release_all();
+    }
+    attn_context_destroy(context);
+}
+
+static void poison_in_a_query_stays_in_its_row(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    for (int64_t i = 0; i < QUERIES; i++) {
+        struct attention_problem problem;
+        struct attention_result clean, result;
+        make(&problem, BY_KEEP);
+        attention_solve(context, &problem, &clean);
+        tensor_set(&problem.q, 0, 1, i, 2, poison((size_t)i % 2 ? 0 : 3));
+        attention_solve(context, &problem, &result);
+        test_context("query %d", (int)i);
+        for (size_t row = 0; row < clean.rows; row++) {
+            const float *o = result.o + row * D_V, *weights = result.weights + row * KEYS;
+            if (row != (size_t)(QUERIES + i)) {
+                CHECK_SAME_BITS(o, clean.o + row * D_V, D_V);
+                CHECK_SAME_BITS(weights, clean.weights + row * KEYS, KEYS);
+                continue;
+            }
+            CHECK_ALL(o, NAN, D_V);
+            for (int64_t j = 0; j < KEYS; j++)
+                CHECK_WITHIN(weights[j], row_keeps(&problem, row, j) ? (double)NAN : 0, 0);
+        }
+        guarded_release_all();
+    }
+    attn_context_destroy(context);
+}
+
+/* A score of −inf that comes out of q·k excludes like any other. */
+static void a_score_of_minus_infinity_excludes(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    struct attention_problem problem;
+    struct attention_result without, with;
+    attention_make(&problem, &(struct attention_sizes){1, 1, 1, 3, 7, 1, 2}, 5);
+    tensor_fill(&problem.q, 1);
+    attention_add_keep(&problem, (int64_t[]){1, 1, 1, 7}, 0, INT64_C(1) << 62);
+    tensor_set(&problem.keep, 0, 0, 0, 4, 0);
+    attention_solve(context, &problem, &without);
+    problem.params.keep = NULL;
+    tensor_set(&problem.k, 0, 0, 4, 0, -INFINITY);
+    tensor_set(&problem.v, 0, 0, 4, 1, NAN);
+    attention_solve(context, &problem, &with);
+    CHECK_SAME_RESULT(&with, &without);
+
+    tensor_fill(&problem.k, -INFINITY);
+    tensor_fill(&problem.v, NAN);
+    attention_solve(context, &problem, &with);
+    CHECK_ALL(with.o, 0, with.outputs);
+    CHECK_ALL(with.weights, 0, with.weight_count);
+
+    /* +inf is no number to weigh by: NaN for the row. */
+    tensor_fill(&problem.v, 1);
+    tensor_set(&problem.k, 0, 0, 2, 0, INFINITY);
+    attention_solve(context, &problem, &with);
+    CHECK_ALL(with.o, NAN, with.outputs);
+    attn_context_destroy(context);
+}
+
+static void rows_without_a_key(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    for (int with_sink = 0; with_sink < 2; with_sink++) {
+        static const float sinks[HEADS] = {-700, 80};
+        struct attention_problem problem;
+        struct attention_result result;
+        make(&problem, BY_KEEP_OF_QUERIES);
+        problem.params.sinks = with_sink ? sinks : NULL;
+        tensor_set(&problem.v, 0, 0, 3, 3, INFINITY);
+        attention_solve(context, &problem, &result);
+        size_t empty_rows = 0;
+        test_context("sink %d", with_sink);
+        for (size_t row = 0; row < result.rows; row++) {
+            if (row_keeps(&problem, row, 0))
+                continue;
+            empty_rows++;
+            float sink = sinks[row / QUERIES % HEADS];
+            CHECK_ALL(result.o + row * D_V, 0, D_V);
+            CHECK_ALL(result.weights + row * KEYS, 0, KEYS);
+            CHECK_WITHIN(result.stats[2 * row], with_sink ? sink : -INFINITY, 0);
+            CHECK_WITHIN(result.stats[2 * row + 1], with_sink, 0);
+        }
+        CHECK(empty_rows > 0 && empty_rows < result.rows);
+    }
+    attn_context_destroy(context);
+}
+
+/* A mask of a large finite number is a score like any other: rows of only such keys are uniform. */
+static void finite_masks_are_scores(attn_isa isa)
+{
+    attn_context *context = isa_context(isa, 1);
+    const float masks[] = {-1e4f, -1e9f, -1e30f, -3.4028235e38f};
+    for (size_t n = 0; n < COUNT(masks); n++) {
+        struct attention_problem problem;
+        struct attention_result result;
+        attention_make(&problem, &(struct attention_sizes){1, 1, 1, 18, 130, 3, 2}, 6);
+        tensor_fill(&problem.q, 0);
+        attention_add_bias(&problem, (int64_t[]){1, 1, 18, 130}, 0);
+        tensor_fill(&problem.bias, masks[n]);
+        /* Row 3 has one real key. */
+        tensor_set(&problem.bias, 0, 0, 3, 77, 0);
+        attention_solve(context, &problem, &result);
+        test_context("mask %g", (double)masks[n]);
+        CHECK_RESULT(&problem, &result);
+        for (size_t row = 0; row < result.rows; row++)
+            for (size_t j = 0; j < 130; j++)
+                CHECK_WITHIN(result.weights[row * 130 + j], row == 3 ? (j == 77) : 1.0 / 130, 1e-9);
+    }
+    attn_context_destroy(context);
+}
+
+int main(void)
+{
+    isa_each("NaN and Inf in K of excluded keys", poison_in_keys);
+    isa_each("NaN and Inf in V of excluded keys", poison_in_values);
+    isa_each("NaN and Inf wherever nobody looks", poison_everywhere_excluded);
+    isa_each("NaN in a query stays in its row", poison_in_a_query_stays_in_its_row);
+    isa_each("a score of -inf excludes", a_score_of_minus_infinity_excludes);
+    isa_each("rows without a key", rows_without_a_key);
+    isa_each("finite masks are scores", finite_masks_are_scores);
+    return test_finish();
+}

@@ -1,0 +1,213 @@
+/* pack_queries, scores, raise_maximum. */
+#include "harness/test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/compare.h"
+#include "harness/guarded.h"
+#include "harness/isa.h"
+#include "harness/random.h"
+#include "kernel/kernel.h"
+
+/* Around every tile edge: 1, 2, 4, 6, 8, 12 and 16 keys or elements a tile. */
+static const int64_t dims[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 80, 128, 193};
+static const int64_t key_counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 17, 24, 25, 95, 96};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const enum guard_side sides[] = {GUARD_BEHIND, GUARD_BEFORE};
+
+/* A view of `rows` rows of d elements; q points to element (0, 0). */
+struct view {
+    const char *name;
+    int64_t row_stride, dim_stride, first, span;
+};
+
+static void pack_view(const struct attn_kernels *kernels, const struct view *view, int64_t rows,
+                      int64_t d, enum guard_side side)
+{
+    struct random_source source = {(uint64_t)(rows * 1000 + d)};
+    int64_t lanes = kernels->lanes;
+    float *memory = guarded_floats((size_t)view->span, side);
+    float *q = memory + view->first;
+    for (int64_t n = 0; n < rows; n++)
+        for (int64_t c = 0; c < d; c++)
+            q[n * view->row_stride + c * view->dim_stride] = random_float(&source, -9, 9);
+    float *panel = guarded_panel((size_t)(d * lanes), side);
+    float *expected = guarded_panel((size_t)(d * lanes), side);
+    kernels->pack_queries(q, view->row_stride, view->dim_stride, rows, d, panel);
+    for (int64_t c = 0; c < d; c++)
+        for (int64_t n = 0; n < lanes; n++)
+            expected[c * lanes + n] =
+                n < rows ? q[n * view->row_stride + c * view->dim_stride] : 0.0f;
+    test_context("%s, rows %d, d %d, side %d", view->name, (int)rows, (int)d, (int)side);
+    CHECK_SAME_BITS(panel, expected, (size_t)(d * lanes));
+}
+
+static void packs_any_view(attn_isa isa)
+{
+    const struct attn_kernels *kernels = attn_kernels_for(isa);
+    const int64_t row_counts[] = {0, 1, 2, kernels->lanes / 2, kernels->lanes - 1, kernels->lanes};
+    for (size_t a = 0; a < COUNT(row_counts); a++) {
+        for (size_t b = 0; b < COUNT(dims); b++) {
+            int64_t rows = row_counts[a], d = dims[b];
+            int64_t some = rows * d > 0;
+            const struct view views[] = {
+                {"packed", d, 1, 0, rows * d},
+                {"misaligned with gaps", d + 3, 1, some, some ? rows * (d + 3) - 3 + 1 : 0},
+                {"transposed", 1, rows, 0, rows * d},
+                {"rows reversed", -d, 1, some ? (rows - 1) * d : 0, rows * d},
+                {"spread", 3 * d, 3, 0, some ? 3 * (rows * d - 1) + 1 : 0},
+                {"one row for all", 0, 1, 0, some ? d : 0},
+                {"one element for all", 0, 0, 0, some},
+            };
+            for (size_t c = 0; c < COUNT(views); c++)
+                for (size_t side = 0; side < COUNT(sides); side++)
+                    pack_view(kernels, &views[c], rows, d, sides[side]);
+            guarded_release_all();
+        }
+    }
+}
+
+/* A panel of random queries. */
+static float *random_panel(struct random_source *source, int64_t count, enum guard_side side)
+{
+    float *panel = guarded_panel((size_t)count, side);
+    random_floats(source, -2, 2, panel, (size_t)count);
+    return panel;
+}
+
+static void check_scores(const struct attn_kernels *kernels, int64_t d, int64_t keys,
+                         int64_t key_stride, enum guard_side side)
+{
+    struct random_source source = {(uint64_t)(d * 1000 + keys)};
+    int64_t lanes = kernels->lanes;
+    size_t count = (size_t)(keys * lanes);
+    float scale = random_float(&source, -1, 1);
+    float *panel = random_panel(&source, d * lanes, side);
+    int64_t steps = keys > 0 ? keys - 1 : 0;
+    int64_t stride_size = key_stride < 0 ? -key_stride : key_stride;
+    int64_t span = keys > 0 && d > 0 ? steps * stride_size + d : 0;
+    float *memory = guarded_floats((size_t)span, side);
+    float *k = memory + (key_stride < 0 && span > 0 ? steps * stride_size : 0);
+    for (int64_t j = 0; j < keys; j++)
+        random_floats(&source, -2, 2, k + j * key_stride, (size_t)d);
+    float *m = random_panel(&source, lanes, side);
+    float *m_expected = guarded_panel((size_t)lanes, side);
+    memcpy(m_expected, m, (size_t)lanes * sizeof *m);
+
+    float *s = guarded_panel(count, side);
+    kernels->scores(panel, d, k, key_stride, keys, scale, s, m);
+
+    double *expected = guarded_doubles(count), *error = guarded_doubles(count);
+    for (int64_t j = 0; j < keys; j++) {
+        for (int64_t n = 0; n < lanes; n++) {
+            double sum = 0, size = 0;
+            for (int64_t c = 0; c < d; c++) {
+                double term = (double)panel[c * lanes + n] * k[j * key_stride + c];
+                sum += term;
+                size += fabs(term);
+            }
+            expected[j * lanes + n] = scale * sum;
+            /* d roundings of partial sums, each at most the sum of sizes, one of each product and
+             * of the scale. */
+            error[j * lanes + n] = ((double)d + 2) * 0x1p-24 * size * fabs((double)scale);
+            if (s[j * lanes + n] > m_expected[n])
+                m_expected[n] = s[j * lanes + n];
+        }
+    }
+    test_context("d %d, keys %d, stride %d, side %d", (int)d, (int)keys, (int)key_stride,
+                 (int)side);
+    CHECK_NEAR(s, expected, 1, error, count);
+    CHECK_SAME_BITS(m, m_expected, (size_t)lanes);
+
+    /* A score has the same bits wherever its key stands in a tile. */
+    float *alone = guarded_panel(count, side);
+    for (int64_t j = 0; j < keys; j++)
+        kernels->scores(panel, d, k + j * key_stride, key_stride, 1, scale, alone + j * lanes, m);
+    CHECK_SAME_BITS(alone, s, count);
+    guarded_release_all();
+}
+
+static void scores_of_all_sizes(attn_isa isa)
+{
+    const struct attn_kernels *kernels = attn_kernels_for(isa);
+    for (size_t a = 0; a < COUNT(dims); a++)
+        for (size_t b = 0; b < COUNT(key_counts); b++)
+            for (size_t side = 0; side < COUNT(sides); side++) {
+                int64_t d = dims[a];
+                const int64_t strides[] = {d, d + 1, 2 * d + 7, 0, -d, -d - 3};
+                int64_t stride = strides[(a + b) % COUNT(strides)];
+                check_scores(kernels, d, key_counts[b], stride, sides[side]);
+                check_scores(kernels, d, key_counts[b], d, sides[side]);
+            }
+}
+
+static void lanes_of_scores_are_independent(attn_isa isa)
+{
+    enum { D = 33, KEYS = 23 };
+    const struct attn_kernels *kernels = attn_kernels_for(isa);
+    int64_t lanes = kernels->lanes;
+    struct random_source source = {5};
+    float *panel = random_panel(&source, D * lanes, GUARD_BEHIND);
+    float *k = guarded_floats(KEYS * D, GUARD_BEHIND);
+    random_floats(&source, -2, 2, k, KEYS * D);
+    float *s = guarded_panel((size_t)(KEYS * lanes), GUARD_BEHIND);
+    float *m = guarded_panel((size_t)lanes, GUARD_BEHIND);
+    for (int64_t n = 0; n < lanes; n++)
+        m[n] = -INFINITY;
+    kernels->scores(panel, D, k, D, KEYS, 0.25f, s, m);
+
+    const float strange[] = {NAN, INFINITY, -INFINITY, 3e38f, 0};
+    for (int64_t lane = 0; lane < lanes; lane++) {
+        float *disturbed = guarded_panel((size_t)(D * lanes), GUARD_BEHIND);
+        float *s2 = guarded_panel((size_t)(KEYS * lanes), GUARD_BEHIND);
+        float *m2 = guarded_panel((size_t)lanes, GUARD_BEHIND);
+        for (int64_t c = 0; c < D; c++)
+            for (int64_t n = 0; n < lanes; n++)
+                disturbed[c * lanes + n] =
+                    n == lane ? panel[c * lanes + n] : strange[(size_t)(n + c) % COUNT(strange)];
+        for (int64_t n = 0; n < lanes; n++)
+            m2[n] = n == lane ? -INFINITY : strange[(size_t)n % COUNT(strange)];
+        kernels->scores(disturbed, D, k, D, KEYS, 0.25f, s2, m2);
+        test_context("lane %d", (int)lane);
+        CHECK_SAME_BITS(m2 + lane, m + lane, 1);
+        for (int64_t j = 0; j < KEYS; j++)
+            CHECK_SAME_BITS(s2 + j * lanes + lane, s + j * lanes + lane, 1);
+    }
+}
+
+static void maximum_rises_only(attn_isa isa)
+{
+    const struct attn_kernels *kernels = attn_kernels_for(isa);
+    int64_t lanes = kernels->lanes;
+    struct random_source source = {6};
+    for (size_t b = 0; b < COUNT(key_counts); b++) {
+        for (size_t side = 0; side < COUNT(sides); side++) {
+            int64_t keys = key_counts[b];
+            float *s = random_panel(&source, keys * lanes, sides[side]);
+            float *m = random_panel(&source, lanes, sides[side]);
+            m[0] = -INFINITY;
+            if (keys > 0)
+                s[0] = -INFINITY;
+            float *expected = guarded_panel((size_t)lanes, sides[side]);
+            memcpy(expected, m, (size_t)lanes * sizeof *m);
+            for (int64_t i = 0; i < keys * lanes; i++)
+                if (s[i] > expected[i % lanes])
+                    expected[i % lanes] = s[i];
+            kernels->raise_maximum(s, keys, m);
+            test_context("keys %d, side %d", (int)keys, (int)sides[side]);
+            CHECK_SAME_BITS(m, expected, (size_t)lanes);
+        }
+    }
+}
+
+int main(void)
+{
+    isa_each("pack_queries takes any view and fills empty lanes with 0", packs_any_view);
+    isa_each("scores and their maximum at all sizes", scores_of_all_sizes);
+    isa_each("lanes of scores are independent", lanes_of_scores_are_independent);
+    isa_each("raise_maximum", maximum_rises_only);
+    return test_finish();
+}
