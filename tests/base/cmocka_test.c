@@ -1,0 +1,9 @@
+#include "cmocka_test.h"
+
+#include <string.h>
+
+void assert_message(const struct attn_error *error, const char *words)
+{
+    if (!strstr(error->message, words))
+        fail_msg("the message is \"%s\", expected one with \"%s\"", error->message, words);
+}
