@@ -1,0 +1,99 @@
+/* A failing allocation at any place is reported, and nothing is held or left behind. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocation_sweep.h"
+#include "base/buffer.h"
+#include "base/file.h"
+#include "cmocka_test.h"
+#include "format/checkpoint.h"
+#include "model_file.h"
+#include "scratch_folder.h"
+
+static bool open_checkpoint(void *user, struct attn_error *error)
+{
+    struct checkpoint *checkpoint;
+    if (!checkpoint_open(&checkpoint, user, error)) {
+        assert_null(checkpoint);
+        return false;
+    }
+    size_t count = checkpoint_count(checkpoint);
+    checkpoint_close(checkpoint);
+    return count == 2;
+}
+
+static void checkpoints(void **state)
+{
+    (void)state;
+    char *sharded = test_data_path("cases/files/shards-good");
+    assert_true(allocation_sweep(open_checkpoint, sharded) >= 20);
+    free(sharded);
+
+    char *folder = scratch_folder_create();
+    write_safetensors(folder, "model.safetensors",
+                      "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                      "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+                      3);
+    assert_true(allocation_sweep(open_checkpoint, folder) >= 8);
+    scratch_folder_remove(folder);
+}
+
+static bool fill_buffer(void *user, struct attn_error *error)
+{
+    (void)user;
+    struct attn_buffer buffer = {0};
+    for (int i = 0; i < 1000; i++) {
+        attn_buffer_format(&buffer, "%d ", i);
+        attn_buffer_add_json_string(&buffer, "<text>\n", 7);
+        attn_buffer_add_json_float(&buffer, (float)i / 7);
+    }
+    bool done = !buffer.failed;
+    if (buffer.data)
+        assert_int_equal(strlen(buffer.data), buffer.size);
+    attn_buffer_release(&buffer);
+    return done || attn_error_memory(error);
+}
+
+static void buffers(void **state)
+{
+    (void)state;
+    assert_true(allocation_sweep(fill_buffer, NULL) > 5);
+}
+
+static bool copy_file(void *user, struct attn_error *error)
+{
+    const char *const *paths = user;
+    char *data;
+    size_t size;
+    if (!attn_file_read(paths[0], SIZE_MAX, &data, &size, error)) {
+        assert_null(data);
+        return false;
+    }
+    bool done = attn_file_write(paths[1], data, size, error);
+    free(data);
+    return done;
+}
+
+static void files(void **state)
+{
+    (void)state;
+    char *folder = scratch_folder_create();
+    char *source = test_data_path("cases/files/files.json");
+    char *target = attn_path_join(folder, "copy");
+    char *paths[] = {source, target};
+    assert_true(allocation_sweep(copy_file, paths) >= 3);
+    assert_int_equal(scratch_count(folder), 1);
+    free(target);
+    free(source);
+    scratch_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checkpoints),
+        cmocka_unit_test(buffers),
+        cmocka_unit_test(files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
