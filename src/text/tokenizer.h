@@ -1,0 +1,72 @@
+/* Text to the token ids of a BERT model, and back to what stands where in the text.
+ *
+ * Follows the reference tokenizer (Hugging Face's tokenizers) id for id: special tokens are cut out
+ * of the raw text, the rest is normalised (BertNormalizer), split into words (BertPreTokenizer),
+ * and each word into pieces by greedy longest match (WordPiece). */
+#ifndef ATTN_TEXT_TOKENIZER_H
+#define ATTN_TEXT_TOKENIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct tokenizer;
+
+/* Reads DIRECTORY/tokenizer.json, or where there is none vocab.txt (with do_lower_case,
+ * strip_accents, tokenize_chinese_chars of tokenizer_config.json where that is there). Truncation
+ * and padding settings are ignored. A component that is not implemented is refused by name. */
+bool tokenizer_open(struct tokenizer **tokenizer, const char *directory, struct attn_error *error);
+void tokenizer_close(struct tokenizer *tokenizer); /* NULL is allowed */
+
+enum { TOKEN_NO_WORD = -1 };
+
+struct token {
+    int32_t id;
+    int32_t type; /* 0 for the first text, 1 for the pair (what follows it up to its [SEP]) */
+    int32_t text; /* which text begin and end point into: 0, 1, or −1 for an added token */
+    int32_t word; /* its word, or TOKEN_NO_WORD for one that the template added ([CLS], [SEP]) */
+    size_t begin, end; /* bytes of that text as it was given */
+};
+
+/* What the pre-tokenizer splits. A special token that stands in the text is a word of its own. */
+struct word {
+    int32_t text;
+    size_t begin, end; /* bytes of that text as it was given */
+};
+
+struct encoding {
+    struct token *tokens;
+    size_t token_count;
+    struct word *words; /* in order, the first text's before the pair's */
+    size_t word_count;
+};
+
+enum special_spelling {
+    SPECIAL_READ, /* "[MASK]" in a text is the mask token */
+    SPECIAL_PLAIN /* it is a bracket, a word and a bracket: for text that is not trusted */
+};
+
+struct tokenizer_input {
+    const char *text; /* UTF-8; may hold NUL bytes */
+    size_t text_size;
+    const char *pair; /* NULL for none */
+    size_t pair_size;
+    enum special_spelling specials;
+};
+
+/* Encodes one text or pair, special tokens of the template added, nothing cut or padded. Invalid
+ * UTF-8 is refused, naming the byte, and so is a text of more than INT32_MAX bytes. Release with
+ * encoding_release; on failure nothing is held. A tokenizer may be used by many threads at once. */
+bool tokenizer_encode(const struct tokenizer *tokenizer, const struct tokenizer_input *input,
+                      struct encoding *encoding, struct attn_error *error);
+void encoding_release(struct encoding *encoding);
+
+/* The vocabulary's spelling of an id ("##driver"), NULL for an id that it has not. */
+const char *tokenizer_piece(const struct tokenizer *tokenizer, int32_t id);
+
+/* One more than the largest id. */
+int32_t tokenizer_size(const struct tokenizer *tokenizer);
+
+#endif

@@ -1,0 +1,73 @@
+/* Each allocation fails in turn: a message, and nothing leaks.
+ *
+ * jansson's own are left alone: its parser (2.14) does not notice when the buffer of a string
+ * longer than 15 bytes cannot grow, and reads past it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocation_sweep.h"
+#include "scratch_folder.h"
+#include "tokenizer_test.h"
+
+void *__real_malloc(size_t size);
+
+static const char text[] = "The na\xC3\xAFve a\xCC\xA7\xCC\x81 robot [MASK] <x> played.";
+
+static bool open_and_encode(void *user, struct attn_error *error)
+{
+    struct tokenizer *tokenizer;
+    struct encoding encoding;
+    const struct tokenizer_input input = {text, sizeof text - 1, "rain", 4, SPECIAL_READ};
+    json_set_alloc_funcs(__real_malloc, free);
+    if (!tokenizer_open(&tokenizer, user, error))
+        return false;
+    bool done = tokenizer_encode(tokenizer, &input, &encoding, error);
+    if (done)
+        encoding_release(&encoding);
+    tokenizer_close(tokenizer);
+    return done;
+}
+
+static void sweep(const char *name, const char *content)
+{
+    char *folder = scratch_folder_create();
+    scratch_write_text(folder, name, content);
+    assert_true(allocation_sweep(open_and_encode, folder) > 10);
+    scratch_folder_remove(folder);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    sweep(
+        "tokenizer.json",
+        "{\"added_tokens\": [{\"id\": 9, \"content\": \"<X>\", \"special\": false, "
+        "\"single_word\": "
+        "false, \"lstrip\": false, \"rstrip\": false, \"normalized\": true}, {\"id\": 4, "
+        "\"content\": \"[MASK]\", \"special\": true, \"single_word\": false, \"lstrip\": false, "
+        "\"rstrip\": false, \"normalized\": false}], \"normalizer\": {\"type\": "
+        "\"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "
+        "\"strip_accents\": null, \"lowercase\": true}, \"pre_tokenizer\": {\"type\": "
+        "\"BertPreTokenizer\"}, \"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+        "[{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"pair\": [{\"Sequence\": {\"id\": "
+        "\"A\", \"type_id\": 0}}, {\"SpecialToken\": {\"id\": \"[SEP]\", \"type_id\": 0}}, "
+        "{\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], \"special_tokens\": {\"[SEP]\": "
+        "{\"ids\": [2]}}}, \"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", "
+        "\"continuing_subword_prefix\": \"##\", \"max_input_chars_per_word\": 100, \"vocab\": "
+        "{\"[UNK]\": 0, \"[SEP]\": 2, \"[MASK]\": 4, \"the\": 5, \"rain\": 6}}}");
+}
+
+static void test_vocabulary_file(void **state)
+{
+    (void)state;
+    sweep("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nrobot\nplay\n##ed\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_vocabulary_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+#include "tokenizer_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "scratch_folder.h"
+
+json_t *load_data(const char *name)
+{
+    const char *folder = getenv("ATTN_TEST_DATA");
+    assert_non_null(folder);
+    char *path = attn_path_join(folder, name);
+    json_error_t problem;
+    json_t *value = json_load_file(path, JSON_ALLOW_NUL, &problem);
+    if (!value)
+        fail_msg("%s: line %d: %s", path, problem.line, problem.text);
+    free(path);
+    return value;
+}
+
+json_t *small_description(const json_t *change)
+{
+    json_t *description = load_data("golden/tokenizer_small.json");
+    if (change)
+        assert_int_equal(json_object_update(description, (json_t *)change), 0);
+    return description;
+}
+
+json_t *small_description_with(const char *change)
+{
+    json_error_t problem;
+    json_t *fields = json_loads(change, 0, &problem);
+    if (!fields)
+        fail_msg("%s: %s", change, problem.text);
+    json_t *description = small_description(fields);
+    json_decref(fields);
+    return description;
+}
+
+bool try_text(const char *text, size_t size, struct tokenizer **tokenizer, struct attn_error *error)
+{
+    char *folder = scratch_folder_create();
+    scratch_write(folder, "tokenizer.json", text, size);
+    bool done = tokenizer_open(tokenizer, folder, error);
+    scratch_folder_remove(folder);
+    return done;
+}
+
+bool try_description(const json_t *description, struct tokenizer **tokenizer,
+                     struct attn_error *error)
+{
+    char *text = json_dumps(description, 0);
+    assert_non_null(text);
+    bool done = try_text(text, strlen(text), tokenizer, error);
+    free(text);
+    return done;
+}
+
+struct tokenizer *open_description(const json_t *description)
+{
+    struct tokenizer *tokenizer;
+    struct attn_error error;
+    if (!try_description(description, &tokenizer, &error))
+        fail_msg("%s", error.message);
+    return tokenizer;
+}
+
+struct tokenizer *open_small(const char *change)
+{
+    json_t *description = small_description_with(change ? change : "{}");
+    struct tokenizer *tokenizer = open_description(description);
+    json_decref(description);
+    return tokenizer;
+}
+
+struct tokenizer *open_model(void)
+{
+    const char *directory = getenv("ATTN_TEST_MODEL");
+    struct tokenizer *tokenizer;
+    struct attn_error error;
+    if (!directory || !*directory) {
+        print_message("ATTN_TEST_MODEL is not set\n");
+        skip();
+    }
+    if (!tokenizer_open(&tokenizer, directory, &error))
+        fail_msg("%s", error.message);
+    return tokenizer;
+}
+
+struct encoding encode(const struct tokenizer *tokenizer, const char *text, size_t size,
+                       const char *pair, size_t pair_size, enum special_spelling specials)
+{
+    const struct tokenizer_input input = {text, size, pair, pair_size, specials};
+    struct encoding encoding;
+    struct attn_error error;
+    if (!tokenizer_encode(tokenizer, &input, &encoding, &error))
+        fail_msg("%s", error.message);
+    return encoding;
+}
+
+void assert_pair_pieces(const struct tokenizer *tokenizer, const char *text, const char *pair,
+                        enum special_spelling specials, const char *expected)
+{
+    struct encoding encoding =
+        encode(tokenizer, text, strlen(text), pair, pair ? strlen(pair) : 0, specials);
+    struct attn_buffer pieces = {0};
+    for (size_t i = 0; i < encoding.token_count; i++) {
+        if (i > 0)
+            attn_buffer_add_text(&pieces, " ");
+        attn_buffer_add_text(&pieces, tokenizer_piece(tokenizer, encoding.tokens[i].id));
+    }
+    assert_string_equal(pieces.data ? pieces.data : "", expected);
+    attn_buffer_release(&pieces);
+    encoding_release(&encoding);
+}
+
+void assert_pieces(const struct tokenizer *tokenizer, const char *text, const char *expected)
+{
+    assert_pair_pieces(tokenizer, text, NULL, SPECIAL_READ, expected);
+}
+
+static void add_repeated(struct attn_buffer *buffer, const json_t *repeated)
+{
+    const json_t *text = json_array_get(repeated, 0);
+    json_int_t times = json_integer_value(json_array_get(repeated, 1));
+    for (json_int_t i = 0; i < times; i++)
+        attn_buffer_add(buffer, json_string_value(text), json_string_length(text));
+}
+
+char *expand_text(const json_t *text, size_t *size)
+{
+    struct attn_buffer buffer = {0};
+    const json_t *repeat = json_object_get(text, "repeat");
+    if (json_is_string(text))
+        attn_buffer_add(&buffer, json_string_value(text), json_string_length(text));
+    else if (json_is_array(json_array_get(repeat, 0)))
+        for (size_t i = 0; i < json_array_size(repeat); i++)
+            add_repeated(&buffer, json_array_get(repeat, i));
+    else
+        add_repeated(&buffer, repeat);
+    assert_false(buffer.failed);
+    *size = buffer.size;
+    if (buffer.data)
+        return buffer.data;
+    char *empty = calloc(1, 1); /* an empty pair is not the same as none */
+    assert_non_null(empty);
+    return empty;
+}

@@ -1,0 +1,52 @@
+/* What the tests of src/text share. */
+#ifndef ATTN_TESTS_TOKENIZER_TEST_H
+#define ATTN_TESTS_TOKENIZER_TEST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cmocka_test.h"
+#include "text/tokenizer.h"
+
+/* $ATTN_TEST_DATA/NAME, read as JSON; release with json_decref. Fails the test where it cannot be.
+ */
+json_t *load_data(const char *name);
+
+/* tokenizer.json of tests/data/golden/tokenizer_small.json with the fields of `change` (NULL for
+ * none) in place of its own. */
+json_t *small_description(const json_t *change);
+
+/* The same with the fields of a JSON text. */
+json_t *small_description_with(const char *change);
+
+/* Opens a folder that holds this description as tokenizer.json. `open_description` fails the test
+ * where that fails. */
+bool try_description(const json_t *description, struct tokenizer **tokenizer,
+                     struct attn_error *error);
+struct tokenizer *open_description(const json_t *description);
+
+/* The same with the bytes of tokenizer.json. */
+bool try_text(const char *text, size_t size, struct tokenizer **tokenizer,
+              struct attn_error *error);
+
+/* The small tokenizer with the fields of a JSON text, NULL for none. */
+struct tokenizer *open_small(const char *change);
+
+/* The tokenizer of the model in $ATTN_TEST_MODEL; skips the test where that is not set. */
+struct tokenizer *open_model(void);
+
+/* Encodes; fails the test where that fails. pair may be NULL. */
+struct encoding encode(const struct tokenizer *tokenizer, const char *text, size_t size,
+                       const char *pair, size_t pair_size, enum special_spelling specials);
+
+/* Encodes a text, and compares its pieces with `expected`, where spaces part them. */
+void assert_pieces(const struct tokenizer *tokenizer, const char *text, const char *expected);
+
+/* The same with a pair, and special spellings read so. */
+void assert_pair_pieces(const struct tokenizer *tokenizer, const char *text, const char *pair,
+                        enum special_spelling specials, const char *expected);
+
+/* A text of the data files: a string, or {"repeat": [[text, times], …]} or one [text, times]. */
+char *expand_text(const json_t *text, size_t *size);
+
+#endif
