@@ -1,0 +1,35 @@
+#include "nn/compute.h"
+
+#include "base/parallel.h"
+#include "kernel/kernel.h"
+
+bool compute_create(struct compute *compute, int threads, struct attn_error *error)
+{
+    *compute = (struct compute){0};
+    if (threads < 1)
+        return attn_error_set(error, "%d threads asked for, at least 1 is needed", threads);
+
+    attn_options options;
+    attn_options_init(&options);
+    options.threads = threads;
+    switch (attn_context_create(&compute->attention, &options)) {
+    case ATTN_SUCCESS:
+        break;
+    case ATTN_ERROR_MEMORY:
+        return attn_error_memory(error);
+    default:
+        /* The options above are right: what is left to be wrong is the environment. */
+        return attn_error_set(error, "ATTN_ISA names no instruction set: it may be %s or %s",
+                              attn_isa_name(ATTN_ISA_SCALAR), attn_isa_name(ATTN_ISA_AVX2));
+    }
+
+    compute->kernels = attn_kernels_for(attn_context_isa(compute->attention));
+    attn_parallel_set_threads(threads);
+    return true;
+}
+
+void compute_destroy(struct compute *compute)
+{
+    attn_context_destroy(compute->attention);
+    *compute = (struct compute){0};
+}

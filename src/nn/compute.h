@@ -1,0 +1,19 @@
+/* What layers compute with: the attention context, and the kernels of the same ISA. */
+#ifndef ATTN_NN_COMPUTE_H
+#define ATTN_NN_COMPUTE_H
+
+#include "attn.h"
+#include "base/error.h"
+
+struct attn_kernels;
+
+struct compute {
+    attn_context *attention;
+    const struct attn_kernels *kernels;
+};
+
+/* With `threads` threads (≥ 1) here and in CBLAS. */
+bool compute_create(struct compute *compute, int threads, struct attn_error *error);
+void compute_destroy(struct compute *compute);
+
+#endif

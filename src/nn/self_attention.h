@@ -1,0 +1,48 @@
+/* Multi-head self-attention over a packed batch of sequences: X → Q, K, V → attention → O·Woᵀ. */
+#ifndef ATTN_NN_SELF_ATTENTION_H
+#define ATTN_NN_SELF_ATTENTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "nn/linear.h"
+
+struct self_attention {
+    struct linear query, key, value; /* [heads·d][width] each */
+    struct linear output;            /* [width][heads·d] */
+    int64_t heads;
+};
+
+/* Sequences of any lengths, one behind the other without padding. */
+struct packed_batch {
+    int64_t sequences;
+    const int64_t *lengths; /* [sequences], each ≥ 1 */
+    int64_t tokens;         /* their sum */
+};
+
+/* What a run of sequences of one length computed with. The views are valid during the call only. */
+struct attention_record {
+    int64_t first_sequence; /* of the batch; q's axis 0 counts from it */
+    const attn_params *params;
+    attn_tensor q, k, stats; /* [sequences, heads, length, d | d | 2] */
+};
+
+/* Called after attention where set; false ends the forward pass with `error`. */
+struct attention_observer {
+    bool (*observe)(void *user, const struct compute *compute,
+                    const struct attention_record *record, struct attn_error *error);
+    void *user;
+};
+
+/* y[tokens][width] = attention of x[tokens][width], without the output projection's bias.
+ * workspace: self_attention_workspace(...) floats. observer may be NULL. */
+bool self_attention_forward(const struct compute *compute, const struct self_attention *layer,
+                            const struct packed_batch *batch, const float *x, float *y,
+                            float *workspace, const struct attention_observer *observer,
+                            struct attn_error *error);
+
+/* Floats that self_attention_forward needs for a batch of `tokens` tokens. */
+int64_t self_attention_workspace(const struct self_attention *layer, int64_t tokens);
+
+#endif

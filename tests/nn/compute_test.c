@@ -1,0 +1,50 @@
+#include "cmocka_test.h"
+
+#include <stdlib.h>
+
+#include "kernel/kernel.h"
+#include "nn/compute.h"
+
+static void test_kernels_are_those_of_the_context(void **state)
+{
+    (void)state;
+    struct compute compute;
+    struct attn_error error;
+    assert_true(compute_create(&compute, 3, &error));
+    assert_int_equal(attn_context_threads(compute.attention), 3);
+    assert_int_equal(compute.kernels->isa, attn_context_isa(compute.attention));
+    compute_destroy(&compute);
+
+    assert_int_equal(setenv("ATTN_ISA", "scalar", 1), 0);
+    assert_true(compute_create(&compute, 1, &error));
+    assert_int_equal(attn_context_isa(compute.attention), ATTN_ISA_SCALAR);
+    assert_int_equal(compute.kernels->isa, ATTN_ISA_SCALAR);
+    compute_destroy(&compute);
+    assert_int_equal(unsetenv("ATTN_ISA"), 0);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct compute compute;
+    struct attn_error error;
+    assert_false(compute_create(&compute, 0, &error));
+    assert_message(&error, "at least 1");
+    compute_destroy(&compute);
+
+    assert_int_equal(setenv("ATTN_ISA", "mmx", 1), 0);
+    assert_false(compute_create(&compute, 1, &error));
+    assert_message(&error, "ATTN_ISA");
+    assert_message(&error, "avx2");
+    compute_destroy(&compute);
+    assert_int_equal(unsetenv("ATTN_ISA"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_are_those_of_the_context),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

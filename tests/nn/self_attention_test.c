@@ -1,0 +1,299 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "case_file.h"
+#include "cmocka_test.h"
+#include "each_isa.h"
+#include "nn/self_attention.h"
+
+/* A layer with its weights, an input and what comes out. */
+struct problem {
+    struct self_attention layer;
+    float *weights; /* what the layer points into */
+    int64_t width, tokens;
+    float *x, *y;
+};
+
+enum { MATRICES = 4 };
+
+static struct problem make_problem(int64_t width, int64_t heads, int64_t d, int64_t tokens)
+{
+    const int64_t inner = heads * d;
+    const int64_t a_matrix = width * inner, a_bias = inner > width ? inner : width;
+    struct problem problem = {.width = width, .tokens = tokens};
+    problem.weights = malloc((size_t)(MATRICES * (a_matrix + a_bias)) * sizeof(float));
+    problem.x = malloc((size_t)(tokens * width) * sizeof(float));
+    problem.y = malloc((size_t)(tokens * width) * sizeof(float));
+    assert_true(problem.weights && problem.x && problem.y);
+    for (int64_t n = 0; n < MATRICES * (a_matrix + a_bias); n++)
+        problem.weights[n] = sinf((float)(n * n % 9973)) / sqrtf((float)width) * 1.5f;
+    for (int64_t n = 0; n < tokens * width; n++)
+        problem.x[n] = cosf((float)(n * 37 % 1009));
+
+    struct linear *layers[MATRICES] = {&problem.layer.query, &problem.layer.key,
+                                       &problem.layer.value, &problem.layer.output};
+    for (int n = 0; n < MATRICES; n++) {
+        float *weight = problem.weights + n * (a_matrix + a_bias);
+        *layers[n] = (struct linear){weight, weight + a_matrix, width, inner};
+    }
+    problem.layer.output.in = inner;
+    problem.layer.output.out = width;
+    problem.layer.heads = heads;
+    return problem;
+}
+
+static void free_problem(struct problem *problem)
+{
+    free(problem->weights);
+    free(problem->x);
+    free(problem->y);
+}
+
+static bool run(const struct compute *compute, const struct self_attention *layer,
+                const int64_t *lengths, int64_t sequences, const float *x, float *y,
+                const struct attention_observer *observer, struct attn_error *error)
+{
+    struct packed_batch batch = {.sequences = sequences, .lengths = lengths};
+    for (int64_t n = 0; n < sequences; n++)
+        batch.tokens += lengths[n];
+    /* Exactly as much as is asked for: the sanitizer sees any step beyond. */
+    float *workspace =
+        malloc((size_t)self_attention_workspace(layer, batch.tokens) * sizeof *workspace);
+    assert_non_null(workspace);
+    bool done = self_attention_forward(compute, layer, &batch, x, y, workspace, observer, error);
+    free(workspace);
+    return done;
+}
+
+static double project(const struct linear *linear, const float *x, int64_t o)
+{
+    double sum = linear->bias ? (double)linear->bias[o] : 0.0;
+    for (int64_t c = 0; c < linear->in; c++)
+        sum += (double)x[c] * (double)linear->weight[o * linear->in + c];
+    return sum;
+}
+
+/* The definition in double for one sequence; y without the output's bias. */
+static void reference(const struct self_attention *layer, const float *x, int64_t length, float *y)
+{
+    const int64_t width = layer->query.in, inner = layer->query.out, d = inner / layer->heads;
+    double *q = malloc((size_t)(4 * length * inner + length) * sizeof *q);
+    assert_non_null(q);
+    double *k = q + length * inner, *v = k + length * inner, *o = v + length * inner;
+    double *p = o + length * inner;
+    for (int64_t t = 0; t < length; t++)
+        for (int64_t c = 0; c < inner; c++) {
+            q[t * inner + c] = project(&layer->query, x + t * width, c);
+            k[t * inner + c] = project(&layer->key, x + t * width, c);
+            v[t * inner + c] = project(&layer->value, x + t * width, c);
+        }
+    for (int64_t first = 0; first < inner; first += d)
+        for (int64_t i = 0; i < length; i++) {
+            double sum = 0.0;
+            for (int64_t j = 0; j < length; j++) {
+                double score = 0.0;
+                for (int64_t c = first; c < first + d; c++)
+                    score += q[i * inner + c] * k[j * inner + c];
+                p[j] = exp(score / sqrt((double)d));
+                sum += p[j];
+            }
+            for (int64_t c = first; c < first + d; c++) {
+                o[i * inner + c] = 0.0;
+                for (int64_t j = 0; j < length; j++)
+                    o[i * inner + c] += p[j] / sum * v[j * inner + c];
+            }
+        }
+    for (int64_t t = 0; t < length; t++)
+        for (int64_t c = 0; c < width; c++) {
+            double sum = 0.0;
+            for (int64_t n = 0; n < inner; n++)
+                sum += o[t * inner + n] * (double)layer->output.weight[c * inner + n];
+            y[t * width + c] = (float)sum;
+        }
+    free(q);
+}
+
+/* Batches with runs of equal lengths, runs of one, and lengths that come again. */
+static void follows_the_definition(const struct compute *compute)
+{
+    const int64_t lengths[] = {4, 4, 4, 1, 9, 4, 33, 33, 2};
+    enum { SEQUENCES = sizeof lengths / sizeof lengths[0] };
+    const int64_t shapes[][3] = {{4, 1, 4},  {8, 2, 4},  {48, 3, 16}, {96, 3, 32},
+                                 {10, 5, 2}, {12, 2, 9}, {30, 1, 7}};
+    for (size_t n = 0; n < sizeof shapes / sizeof shapes[0]; n++) {
+        struct problem problem = make_problem(shapes[n][0], shapes[n][1], shapes[n][2], 94);
+        float *expected = malloc((size_t)(problem.tokens * problem.width) * sizeof *expected);
+        assert_non_null(expected);
+        struct attn_error error;
+        assert_true(
+            run(compute, &problem.layer, lengths, SEQUENCES, problem.x, problem.y, NULL, &error));
+        int64_t token = 0;
+        for (int s = 0; s < SEQUENCES; token += lengths[s++])
+            reference(&problem.layer, problem.x + token * problem.width, lengths[s],
+                      expected + token * problem.width);
+        assert_int_equal(token, problem.tokens);
+        assert_near(problem.y, expected, (size_t)(problem.tokens * problem.width), 2e-5);
+        free(expected);
+        free_problem(&problem);
+    }
+}
+
+static void test_follows_the_definition(void **state)
+{
+    (void)state;
+    each_isa(2, follows_the_definition);
+}
+
+/* A handed case of one batch without masks: y = … + bo. */
+static void no_bias(const struct compute *compute)
+{
+    json_t *file = case_file_read("cases/layers.json");
+    const json_t *one = case_find(file, "no_bias_is_a_bias_of_zero");
+    const char *const names[MATRICES] = {"wq", "wk", "wv", "wo"};
+    float *weights[MATRICES], zeros[4] = {0};
+    struct self_attention layer = {.heads = 1};
+    struct linear *layers[MATRICES] = {&layer.query, &layer.key, &layer.value, &layer.output};
+    for (int n = 0; n < MATRICES; n++) {
+        weights[n] = case_numbers(case_field(one, "input", names[n]), NULL);
+        *layers[n] = (struct linear){.weight = weights[n], .in = 4, .out = 4};
+    }
+    float *x = case_numbers(case_field(one, "input", "x"), NULL);
+    float *expected = case_numbers(case_field(one, "expected", "y"), NULL);
+    double tolerance = json_number_value(case_field(one, "tolerance", "y"));
+
+    const int64_t length = 3;
+    float y[12], with_zeros[12];
+    struct attn_error error;
+    assert_true(run(compute, &layer, &length, 1, x, y, NULL, &error));
+    assert_near(y, expected, 12, tolerance);
+    for (int n = 0; n < MATRICES; n++)
+        layers[n]->bias = zeros;
+    assert_true(run(compute, &layer, &length, 1, x, with_zeros, NULL, &error));
+    assert_memory_equal(y, with_zeros, sizeof y);
+
+    for (int n = 0; n < MATRICES; n++)
+        free(weights[n]);
+    free(x);
+    free(expected);
+    json_decref(file);
+}
+
+static void test_no_bias(void **state)
+{
+    (void)state;
+    each_isa(1, no_bias);
+}
+
+/* Whatever stands beside a sequence in the batch: its rows stay the same to rounding. */
+static void test_alone_or_among_others(void **state)
+{
+    (void)state;
+    const int64_t lengths[] = {12, 12, 40, 7};
+    struct problem problem = make_problem(64, 4, 16, 71);
+    float alone[40 * 64];
+    struct compute compute = make_compute(1);
+    struct attn_error error;
+    assert_true(run(&compute, &problem.layer, lengths, 4, problem.x, problem.y, NULL, &error));
+    int64_t token = 0;
+    for (int n = 0; n < 4; token += lengths[n++]) {
+        const int64_t begin = token * problem.width;
+        assert_true(
+            run(&compute, &problem.layer, &lengths[n], 1, problem.x + begin, alone, NULL, &error));
+        assert_near(alone, problem.y + begin, (size_t)(lengths[n] * problem.width), 1e-6);
+    }
+    compute_destroy(&compute);
+    free_problem(&problem);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    const int64_t lengths[] = {30, 30, 11};
+    struct problem problem = make_problem(48, 6, 8, 71);
+    float *four = malloc(71 * 48 * sizeof *four);
+    assert_non_null(four);
+    struct attn_error error;
+    struct compute compute = make_compute(1);
+    assert_true(run(&compute, &problem.layer, lengths, 3, problem.x, problem.y, NULL, &error));
+    compute_destroy(&compute);
+    compute = make_compute(4);
+    assert_true(run(&compute, &problem.layer, lengths, 3, problem.x, four, NULL, &error));
+    compute_destroy(&compute);
+    assert_near(four, problem.y, 71 * 48, 1e-6);
+    free(four);
+    free_problem(&problem);
+}
+
+struct watcher {
+    int calls;
+    int stop_at; /* the call that fails, or −1 */
+    int64_t next_sequence;
+    const int64_t *lengths;
+};
+
+/* Each head's rebuilt weights sum to one; every sequence is seen once and in order. */
+static bool watch(void *user, const struct compute *compute, const struct attention_record *record,
+                  struct attn_error *error)
+{
+    struct watcher *watcher = user;
+    assert_int_equal(record->first_sequence, watcher->next_sequence);
+    const int64_t sequences = record->q.shape[0], heads = record->q.shape[1];
+    const int64_t length = record->q.shape[2];
+    for (int64_t n = 0; n < sequences; n++)
+        assert_int_equal(watcher->lengths[watcher->next_sequence++], length);
+
+    float *weights = malloc((size_t)(sequences * heads * length * length) * sizeof *weights);
+    assert_non_null(weights);
+    attn_tensor all = attn_tensor_packed(weights, ATTN_F32, sequences, heads, length, length);
+    assert_int_equal(attn_weights(compute->attention, record->params, &record->q, &record->k,
+                                  &record->stats, NULL, &all),
+                     ATTN_SUCCESS);
+    for (int64_t row = 0; row < sequences * heads * length; row++) {
+        double sum = 0.0;
+        for (int64_t j = 0; j < length; j++)
+            sum += (double)weights[row * length + j];
+        assert_true(fabs(sum - 1.0) <= 1e-6);
+    }
+    free(weights);
+    if (watcher->calls++ == watcher->stop_at)
+        return attn_error_set(error, "seen enough");
+    return true;
+}
+
+static void test_observer(void **state)
+{
+    (void)state;
+    const int64_t lengths[] = {5, 5, 20, 5, 1};
+    struct problem problem = make_problem(24, 3, 8, 36);
+    float watched[36 * 24];
+    struct compute compute = make_compute(2);
+    struct attn_error error;
+    assert_true(run(&compute, &problem.layer, lengths, 5, problem.x, problem.y, NULL, &error));
+
+    struct watcher watcher = {.stop_at = -1, .lengths = lengths};
+    struct attention_observer observer = {watch, &watcher};
+    assert_true(run(&compute, &problem.layer, lengths, 5, problem.x, watched, &observer, &error));
+    assert_int_equal(watcher.calls, 4); /* 5 and 5 are one run */
+    assert_int_equal(watcher.next_sequence, 5);
+    assert_memory_equal(watched, problem.y, sizeof watched); /* looking changes no bit */
+
+    watcher = (struct watcher){.stop_at = 1, .lengths = lengths};
+    assert_false(run(&compute, &problem.layer, lengths, 5, problem.x, watched, &observer, &error));
+    assert_int_equal(watcher.calls, 2);
+    assert_message(&error, "seen enough");
+    compute_destroy(&compute);
+    free_problem(&problem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_follows_the_definition),
+        cmocka_unit_test(test_no_bias),
+        cmocka_unit_test(test_alone_or_among_others),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_observer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
