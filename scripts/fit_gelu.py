@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Makes the polynomial of gelu_tail in src/kernel/layers_body.inc. Needs numpy and scipy.
+
+Looks for p with  Phi(-a) ~ exp(-a*a/2) * t * p(t),  t = 1 / (1 + 0.29 * a),  Phi the normal
+distribution function, that makes the largest error of a * Phi(-a) smallest: weighted least squares,
+where each round gives more weight to the places of the largest errors (C. Lawson's method).
+"""
+
+import numpy
+from scipy.special import erfcx
+
+SLOPE, TERMS, LIMIT = 0.29, 6, 14.0
+POINTS, ROUNDS = 4000, 500
+
+end = 1 / (1 + SLOPE * LIMIT)
+angle = numpy.pi * (numpy.arange(POINTS) + 0.5) / POINTS
+t = end + (1 - end) * (1 - numpy.cos(angle)) / 2
+a = (1 / t - 1) / SLOPE
+
+# What t·p(t) stands for, and how much an error of it weighs in a·Phi(−a); the floor keeps the relative
+# error small far out, where the product itself vanishes.
+wanted = erfcx(a / numpy.sqrt(2)) / 2
+scale = numpy.maximum(a * numpy.exp(-a * a / 2), 2e-3)
+matrix = numpy.vander(t, TERMS, increasing=True) * (t * scale)[:, None]
+
+weight = numpy.ones(POINTS)
+best_error, best = numpy.inf, None
+for _ in range(ROUNDS):
+    root = numpy.sqrt(weight)
+    solution = numpy.linalg.lstsq(matrix * root[:, None], wanted * scale * root, rcond=None)[0]
+    error = numpy.abs(matrix @ solution - wanted * scale)
+    if error.max() < best_error:
+        best_error, best = error.max(), solution
+    weight *= error / error.max() + 1e-4
+    weight /= weight.sum()
+
+for power, coefficient in enumerate(best):
+    print(f"t^{power}  {coefficient:.9g}")
+print(f"largest error {best_error:.2g}")

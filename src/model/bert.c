@@ -1,0 +1,179 @@
+#include "model/bert.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "model/bert_weights.h"
+
+struct bert {
+    struct bert_config config;
+    struct checkpoint *checkpoint; /* holds the file map that the weights point into */
+    struct bert_weights weights;
+};
+
+bool bert_open(struct bert **model, const char *directory, struct attn_error *error)
+{
+    *model = NULL;
+    struct bert *made = calloc(1, sizeof *made);
+    if (!made)
+        return attn_error_memory(error);
+    if (!bert_config_read(&made->config, directory, error) ||
+        !checkpoint_open(&made->checkpoint, directory, error) ||
+        !bert_weights_bind(&made->weights, &made->config, made->checkpoint, error)) {
+        bert_close(made);
+        return false;
+    }
+    *model = made;
+    return true;
+}
+
+void bert_close(struct bert *model)
+{
+    if (!model)
+        return;
+    bert_weights_release(&model->weights);
+    checkpoint_close(model->checkpoint);
+    free(model);
+}
+
+const struct bert_config *bert_get_config(const struct bert *model)
+{
+    return &model->config;
+}
+
+static bool check_input(const struct bert_config *config, const struct bert_input *input,
+                        struct attn_error *error)
+{
+    int64_t tokens = 0;
+    for (int64_t n = 0; n < input->batch.sequences; n++) {
+        int64_t length = input->batch.lengths[n];
+        if (length < 1)
+            return attn_error_set(error, "a text has no token");
+        if (length > config->positions)
+            return attn_error_set(error, "a text has %lld tokens, the model takes at most %lld",
+                                  (long long)length, (long long)config->positions);
+        if (!attn_checked_add(tokens, length, &tokens))
+            return attn_error_memory(error);
+    }
+    if (tokens != input->batch.tokens)
+        return attn_error_set(error, "the batch says %lld tokens, its sequences have %lld",
+                              (long long)input->batch.tokens, (long long)tokens);
+    for (int64_t t = 0; t < tokens; t++) {
+        if (input->ids[t] < 0 || input->ids[t] >= config->vocabulary)
+            return attn_error_set(error, "token id %ld is outside the model's vocabulary of %lld",
+                                  (long)input->ids[t], (long long)config->vocabulary);
+        if (input->types && (input->types[t] < 0 || input->types[t] >= config->types))
+            return attn_error_set(error, "token type %ld is outside the model's %lld types",
+                                  (long)input->types[t], (long long)config->types);
+    }
+    return true;
+}
+
+/* x[tokens][hidden] = word + type + position of each token; positions count from 0 in each
+ * sequence. */
+static void add_embeddings(const struct bert *model, const struct bert_input *input, float *x)
+{
+    const struct bert_weights *weights = &model->weights;
+    const int64_t hidden = model->config.hidden;
+    int64_t token = 0;
+    for (int64_t n = 0; n < input->batch.sequences; n++)
+        for (int64_t place = 0; place < input->batch.lengths[n]; place++, token++) {
+            const float *word = weights->words + input->ids[token] * hidden;
+            const float *type = weights->types + (input->types ? input->types[token] : 0) * hidden;
+            const float *position = weights->positions + place * hidden;
+            for (int64_t c = 0; c < hidden; c++)
+                x[token * hidden + c] = word[c] + type[c] + position[c];
+        }
+}
+
+/* The scratch of one pass, for one layer after the other. */
+struct scratch {
+    float *sublayer; /* [tokens][hidden]: what attention or the feed-forward block gives */
+    float *inside;   /* what it needs on the way there: attention's workspace, or [tokens][inner] */
+};
+
+/* Binds the public observer to the layer that is computed. */
+struct layer_observer {
+    const struct bert_observer *observer;
+    int64_t layer;
+};
+
+static bool observe_layer(void *user, const struct compute *compute,
+                          const struct attention_record *record, struct attn_error *error)
+{
+    const struct layer_observer *bound = user;
+    return bound->observer->observe(bound->observer->user, bound->layer, compute, record, error);
+}
+
+/* A post-norm layer:  x = norm(x + attention(x))  and then  x = norm(x + W₂·gelu(W₁·x)).
+ * Each bias is added by the pass that follows its product. */
+static bool layer_forward(const struct bert *model, int64_t n, const struct compute *compute,
+                          const struct packed_batch *batch, float *x, const struct scratch *scratch,
+                          const struct bert_observer *observer, struct attn_error *error)
+{
+    const struct bert_layer *layer = &model->weights.layers[n];
+    const int64_t tokens = batch->tokens, hidden = model->config.hidden,
+                  inner = model->config.inner;
+    float *sublayer = scratch->sublayer, *inside = scratch->inside;
+
+    struct layer_observer bound = {observer, n};
+    struct attention_observer watch = {observe_layer, &bound};
+    if (!self_attention_forward(compute, &layer->attention, batch, x, sublayer, inside,
+                                observer ? &watch : NULL, error))
+        return false;
+    layer_norm_forward(compute, &layer->attention_norm, tokens, sublayer, x,
+                       layer->attention.output.bias, x);
+
+    linear_product(&layer->intermediate, tokens, x, hidden, inside, inner);
+    activation_forward(compute, model->config.activation, tokens, inner, layer->intermediate.bias,
+                       inside);
+    linear_product(&layer->output, tokens, inside, inner, sublayer, hidden);
+    layer_norm_forward(compute, &layer->output_norm, tokens, sublayer, x, layer->output.bias, x);
+    return true;
+}
+
+/* One block for the whole pass; false where its size does not fit. */
+static bool reserve_scratch(const struct bert *model, int64_t tokens,
+                            struct attn_workspace *workspace, struct scratch *scratch)
+{
+    const struct bert_config *config = &model->config;
+    int64_t attention = self_attention_workspace(&model->weights.layers[0].attention, 1);
+    int64_t inside = attention > config->inner ? attention : config->inner; /* a token */
+    int64_t numbers, bytes;
+    if (!attn_checked_multiply(tokens, config->hidden + inside, &numbers) ||
+        !attn_checked_multiply(numbers, (int64_t)sizeof(float), &bytes) ||
+        (uint64_t)bytes > SIZE_MAX)
+        return false;
+    scratch->inside = attn_workspace_reserve(workspace, &attn_allocator_default, (size_t)bytes);
+    if (!scratch->inside)
+        return false;
+    scratch->sublayer = scratch->inside + tokens * inside;
+    return true;
+}
+
+bool bert_forward(const struct bert *model, const struct compute *compute,
+                  const struct bert_input *input, float *hidden,
+                  const struct bert_observer *observer, struct attn_error *error)
+{
+    if (!check_input(&model->config, input, error))
+        return false;
+    const int64_t tokens = input->batch.tokens;
+    if (tokens == 0)
+        return true;
+
+    struct attn_workspace workspace = {0};
+    struct scratch scratch;
+    if (!reserve_scratch(model, tokens, &workspace, &scratch))
+        return attn_error_memory(error);
+
+    add_embeddings(model, input, hidden);
+    layer_norm_forward(compute, &model->weights.embedding_norm, tokens, hidden, NULL, NULL, hidden);
+
+    bool done = true;
+    for (int64_t n = 0; done && n < model->config.layers; n++)
+        done = layer_forward(model, n, compute, &input->batch, hidden, &scratch, observer, error);
+
+    attn_workspace_release(&workspace, &attn_allocator_default);
+    return done;
+}
