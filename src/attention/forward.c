@@ -2,7 +2,8 @@
  *
  * An item of work is a run of panels that share a key head: all query heads of its group, so that a
  * block of K and V is read once for all of them while it is in the cache. Blocks start at multiples
- * of ATTN_KEY_BLOCK whatever the row or the item, which keeps a row's bits free of both. */
+ * of ATTN_KEY_BLOCK whatever the row or the item, and tiles at multiples of ATTN_KEY_STEP, which
+ * keeps a row's bits free of both. */
 #include "attn.h"
 
 #include <math.h>
@@ -23,9 +24,9 @@ enum {
 struct panel {
     int64_t head, query, rows;
     struct attn_key_range keys;
-    float *queries; /* [d_qk][lanes] */
-    float *output;  /* [d_v][lanes] */
-    float *m, *l;   /* [lanes] */
+    float *queries;        /* [d_qk][lanes] */
+    float *output;         /* [d_v][lanes] */
+    float *m, *l, *l_rest; /* [lanes] */
 };
 
 /* One thread's memory. */
@@ -68,7 +69,7 @@ static bool scratch_bytes(const struct forward *run, int64_t *bytes)
     *bytes = 0;
     for (int64_t i = 0; i < run->panels_an_item + 1; i++)
         if (!add_floats(bytes, problem->d_qk, lanes) || !add_floats(bytes, problem->d_v, lanes) ||
-            !add_floats(bytes, 2, lanes + ATTN_MAX_LANES))
+            !add_floats(bytes, 3, ATTN_MAX_LANES))
             return false;
     return add_floats(bytes, ATTN_KEY_BLOCK + 1, lanes) &&
            add_floats(bytes, ATTN_KEY_BLOCK, problem->d_qk) &&
@@ -92,6 +93,7 @@ static void take_panel(struct panel *panel, const struct forward *run, char **cu
     panel->output = take_floats(cursor, run->problem->d_v, lanes);
     panel->m = take_floats(cursor, 1, ATTN_MAX_LANES);
     panel->l = take_floats(cursor, 1, ATTN_MAX_LANES);
+    panel->l_rest = take_floats(cursor, 1, ATTN_MAX_LANES);
 }
 
 static void take_scratch(struct scratch *scratch, const struct forward *run, int thread)
@@ -118,6 +120,7 @@ static void begin_panel(const struct forward *run, struct panel *panel)
     for (int n = 0; n < run->kernels->lanes; n++) {
         panel->m[n] = m;
         panel->l[n] = l;
+        panel->l_rest[n] = 0.0f;
     }
     memset(panel->output, 0,
            (size_t)(run->problem->d_v * run->kernels->lanes) * sizeof *panel->output);
@@ -154,8 +157,8 @@ static void take_keys(const struct forward *run, struct scratch *scratch, struct
                      scratch->m_new);
     if (careful_lane != ALL_LANES)
         values = clean_values(run, scratch, values, count, careful_lane);
-    kernels->softmax(scratch->scores, count, panel->m, scratch->m_new, panel->l, panel->output,
-                     run->problem->d_v);
+    kernels->softmax(scratch->scores, count, panel->m, scratch->m_new, panel->l, panel->l_rest,
+                     panel->output, run->problem->d_v);
     memcpy(panel->m, scratch->m_new, lanes_size);
     kernels->accumulate(scratch->scores, count, values.data, values.stride, panel->output,
                         run->problem->d_v);
@@ -204,6 +207,7 @@ static void mend_lanes(const struct forward *run, struct scratch *scratch, struc
     again.output = scratch->careful.output;
     again.m = scratch->careful.m;
     again.l = scratch->careful.l;
+    again.l_rest = scratch->careful.l_rest;
     int64_t key_head = attn_key_head(run->problem, panel->head);
     int lanes = run->kernels->lanes;
     for (int lane = 0; lane < lanes; lane++) {
@@ -262,6 +266,7 @@ static void forward_item(void *user, int64_t item, int thread)
         panel->rows =
             problem->queries - panel->query < lanes ? problem->queries - panel->query : lanes;
         panel->keys = attn_keys_of_rows(problem, batch, panel->query, panel->rows);
+        panel->keys.begin -= panel->keys.begin % ATTN_KEY_STEP;
         run->kernels->pack_queries(attn_element(&problem->q, batch, panel->head, panel->query, 0),
                                    problem->q.stride[2], problem->q.stride[3], panel->rows,
                                    problem->d_qk, panel->queries);

@@ -5,7 +5,7 @@
  *   queries  [d_qk][lanes]   Qᵀ, so that lane n of row c is element c of query n
  *   scores   [keys][lanes]   Sᵀ; a score of −inf is an excluded key
  *   output   [d_v][lanes]    Oᵀ, not yet divided by l
- *   m, l     [lanes]         running maximum and running sum
+ *   m, l     [lanes]         running maximum and running sum (and l_rest, its rounding rest)
  * Panels are aligned to ATTN_ALIGNMENT; rows of K and V need no alignment. Lanes never mix: what
  * happens in one does not depend on the others, which is why a row's bits are its own.
  *
@@ -20,7 +20,8 @@
 
 enum {
     ATTN_MAX_LANES = 32, /* the widest panel of any ISA */
-    ATTN_KEY_BLOCK = 96  /* keys whose scores are held at once; a multiple of every tile's keys */
+    ATTN_KEY_BLOCK = 96, /* keys whose scores are held at once; a multiple of every tile's keys */
+    ATTN_KEY_STEP = 4    /* softmax adds every fourth key into one sum: tiles begin at multiples */
 };
 
 struct attn_kernels {
@@ -43,9 +44,11 @@ struct attn_kernels {
     /* Online softmax: given the maximum m_old before this block and m_new ≥ m_old with it,
      *   c = exp(m_old − m_new), l = l·c + Σ_j exp(s[j] − m_new), output = output·c,
      *   s[j] = exp(s[j] − m_new), exactly 0 where s[j] = −inf.
+     * l_rest keeps what rounding took from l, so that a long row's sum is as good as a short one's;
+     * both start from what begins the row, l_rest from 0.
      * A lane whose m_new is −inf has no key yet: its s become 0, its l and output stay 0. */
     void (*softmax)(float *s, int64_t keys, const float *m_old, const float *m_new, float *l,
-                    float *output, int64_t d_v);
+                    float *l_rest, float *output, int64_t d_v);
 
     /* output[c][n] += Σ_j s[j][n] · v[j·value_stride + c], summed in the order of j. The elements
      * of a value lie side by side. */

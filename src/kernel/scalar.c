@@ -53,20 +53,21 @@ static float weight_before_sum(float s, float m)
 }
 
 static void softmax_scalar(float *s, int64_t keys, const float *m_old, const float *m_new, float *l,
-                           float *output, int64_t d_v)
+                           float *l_rest, float *output, int64_t d_v)
 {
     for (int n = 0; n < LANES; n++) {
         float correction = weight_before_sum(m_old[n], m_new[n]);
-        l[n] *= correction;
         for (int64_t c = 0; c < d_v; c++)
             output[c * LANES + n] *= correction;
 
-        float sum = 0.0f;
+        /* In double the few sums of a block lose nothing that shows in float. */
+        double sum = ((double)l[n] + (double)l_rest[n]) * (double)correction;
         for (int64_t j = 0; j < keys; j++) {
             s[j * LANES + n] = weight_before_sum(s[j * LANES + n], m_new[n]);
-            sum += s[j * LANES + n];
+            sum += (double)s[j * LANES + n];
         }
-        l[n] += sum;
+        l[n] = (float)sum;
+        l_rest[n] = (float)(sum - (double)l[n]);
     }
 }
 

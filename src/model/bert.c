@@ -87,12 +87,6 @@ static void add_embeddings(const struct bert *model, const struct bert_input *in
         }
 }
 
-/* The scratch of one pass, for one layer after the other. */
-struct scratch {
-    float *sublayer; /* [tokens][hidden]: what attention or the feed-forward block gives */
-    float *inside;   /* what it needs on the way there: attention's workspace, or [tokens][inner] */
-};
-
 /* Binds the public observer to the layer that is computed. */
 struct layer_observer {
     const struct bert_observer *observer;
@@ -107,49 +101,45 @@ static bool observe_layer(void *user, const struct compute *compute,
 }
 
 /* A post-norm layer:  x = norm(x + attention(x))  and then  x = norm(x + W₂·gelu(W₁·x)).
- * Each bias is added by the pass that follows its product. */
+ * The last product of each half adds to x itself; a bias is added by the pass that follows. */
 static bool layer_forward(const struct bert *model, int64_t n, const struct compute *compute,
-                          const struct packed_batch *batch, float *x, const struct scratch *scratch,
+                          const struct packed_batch *batch, float *x, float *inside,
                           const struct bert_observer *observer, struct attn_error *error)
 {
     const struct bert_layer *layer = &model->weights.layers[n];
     const int64_t tokens = batch->tokens, hidden = model->config.hidden,
                   inner = model->config.inner;
-    float *sublayer = scratch->sublayer, *inside = scratch->inside;
 
     struct layer_observer bound = {observer, n};
     struct attention_observer watch = {observe_layer, &bound};
-    if (!self_attention_forward(compute, &layer->attention, batch, x, sublayer, inside,
+    if (!self_attention_forward(compute, &layer->attention, batch, x, x, inside,
                                 observer ? &watch : NULL, error))
         return false;
-    layer_norm_forward(compute, &layer->attention_norm, tokens, sublayer, x,
+    layer_norm_forward(compute, &layer->attention_norm, tokens, x, NULL,
                        layer->attention.output.bias, x);
 
     linear_product(&layer->intermediate, tokens, x, hidden, inside, inner);
     activation_forward(compute, model->config.activation, tokens, inner, layer->intermediate.bias,
                        inside);
-    linear_product(&layer->output, tokens, inside, inner, sublayer, hidden);
-    layer_norm_forward(compute, &layer->output_norm, tokens, sublayer, x, layer->output.bias, x);
+    linear_accumulate(&layer->output, tokens, inside, inner, x, hidden);
+    layer_norm_forward(compute, &layer->output_norm, tokens, x, NULL, layer->output.bias, x);
     return true;
 }
 
-/* One block for the whole pass; false where its size does not fit. */
-static bool reserve_scratch(const struct bert *model, int64_t tokens,
-                            struct attn_workspace *workspace, struct scratch *scratch)
+/* What one half of a layer needs inside, for one layer after the other: attention's workspace, or
+ * [tokens][inner]. NULL where its size does not fit. */
+static float *reserve_inside(const struct bert *model, int64_t tokens,
+                             struct attn_workspace *workspace)
 {
     const struct bert_config *config = &model->config;
     int64_t attention = self_attention_workspace(&model->weights.layers[0].attention, 1);
     int64_t inside = attention > config->inner ? attention : config->inner; /* a token */
     int64_t numbers, bytes;
-    if (!attn_checked_multiply(tokens, config->hidden + inside, &numbers) ||
+    if (!attn_checked_multiply(tokens, inside, &numbers) ||
         !attn_checked_multiply(numbers, (int64_t)sizeof(float), &bytes) ||
         (uint64_t)bytes > SIZE_MAX)
-        return false;
-    scratch->inside = attn_workspace_reserve(workspace, &attn_allocator_default, (size_t)bytes);
-    if (!scratch->inside)
-        return false;
-    scratch->sublayer = scratch->inside + tokens * inside;
-    return true;
+        return NULL;
+    return attn_workspace_reserve(workspace, &attn_allocator_default, (size_t)bytes);
 }
 
 bool bert_forward(const struct bert *model, const struct compute *compute,
@@ -163,8 +153,8 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
         return true;
 
     struct attn_workspace workspace = {0};
-    struct scratch scratch;
-    if (!reserve_scratch(model, tokens, &workspace, &scratch))
+    float *inside = reserve_inside(model, tokens, &workspace);
+    if (!inside)
         return attn_error_memory(error);
 
     add_embeddings(model, input, hidden);
@@ -172,7 +162,7 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
 
     bool done = true;
     for (int64_t n = 0; done && n < model->config.layers; n++)
-        done = layer_forward(model, n, compute, &input->batch, hidden, &scratch, observer, error);
+        done = layer_forward(model, n, compute, &input->batch, hidden, inside, observer, error);
 
     attn_workspace_release(&workspace, &attn_allocator_default);
     return done;

@@ -7,7 +7,7 @@
 /* Tokens a batch, padding never among them. Large enough for the matrix products of the linear
  * layers to run at full speed, small enough for the widest activations ([tokens][inner], 3 MB for a
  * hidden size of 384) to stay in the last-level cache between two of them. */
-enum { BATCH_TOKENS = 512 };
+enum { BATCH_TOKENS = 1024 };
 
 struct ordered {
     size_t index; /* of the caller's encodings */

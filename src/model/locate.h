@@ -17,9 +17,9 @@
  *   ORG/NAME  the snapshot in the user's Hugging Face cache: $HF_HUB_CACHE, else $HF_HOME/hub, else
  *             $XDG_CACHE_HOME/huggingface/hub, else ~/.cache/huggingface/hub; the revision that
  *             refs/main names, else the only snapshot
- * request NULL or "": $ATTN_MODEL, else MODEL_DEFAULT_NAME. *directory is newly allocated, *name (for
- * output; the last component or NAME) too; the caller frees both. An error says where was looked, and
- * for the default model names the command that fetches it. */
+ * request NULL or "": $ATTN_MODEL, else MODEL_DEFAULT_NAME. *directory is newly allocated, *name
+ * (for output; the last component or NAME) too; the caller frees both. An error says where was
+ * looked, and for the default model names the command that fetches it. */
 bool model_locate(const char *request, char **directory, char **name, struct attn_error *error);
 
 #endif

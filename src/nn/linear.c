@@ -28,6 +28,12 @@ void linear_product(const struct linear *layer, int64_t rows, const float *x, in
     multiply(layer, rows, x, x_stride, 0.0f, y, y_stride);
 }
 
+void linear_accumulate(const struct linear *layer, int64_t rows, const float *x, int64_t x_stride,
+                       float *y, int64_t y_stride)
+{
+    multiply(layer, rows, x, x_stride, 1.0f, y, y_stride);
+}
+
 void linear_forward(const struct linear *layer, int64_t rows, const float *x, int64_t x_stride,
                     float *y, int64_t y_stride)
 {

@@ -18,7 +18,11 @@ struct linear {
 void linear_product(const struct linear *layer, int64_t rows, const float *x, int64_t x_stride,
                     float *y, int64_t y_stride);
 
-/* The same with the bias. */
+/* y += x·weightᵀ, without the bias: the residual sum x + f(x) in one pass. */
+void linear_accumulate(const struct linear *layer, int64_t rows, const float *x, int64_t x_stride,
+                       float *y, int64_t y_stride);
+
+/* The product with the bias. */
 void linear_forward(const struct linear *layer, int64_t rows, const float *x, int64_t x_stride,
                     float *y, int64_t y_stride);
 

@@ -2,7 +2,7 @@
  *
  *     Q = X·Wqᵀ + bq     K = X·Wkᵀ + bk     V = X·Wvᵀ + bv          X  [tokens][width]
  *     head h:  Oₕ = softmax(Qₕ·Kₕᵀ / √d)·Vₕ                         Qₕ [length][d]
- *     Y = concat(O₀, O₁, …)·Woᵀ                                     Y  [tokens][width]
+ *     Y += concat(O₀, O₁, …)·Woᵀ                                    Y  [tokens][width]
  *
  * A. Vaswani et al., "Attention Is All You Need" (2017), section 3.2.2; weights lie as PyTorch
  * keeps them, [out][in], hence the transposes. */
@@ -121,7 +121,7 @@ bool self_attention_forward(const struct compute *compute, const struct self_att
     if (!attend(compute, batch, &projections, blended, stats, observer, error))
         return false;
 
-    linear_product(&layer->output, tokens, blended, inner, y, layer->output.out);
+    linear_accumulate(&layer->output, tokens, blended, inner, y, layer->output.out);
     return true;
 }
 

@@ -35,7 +35,8 @@ struct attention_observer {
     void *user;
 };
 
-/* y[tokens][width] = attention of x[tokens][width], without the output projection's bias.
+/* y[tokens][width] += attention of x[tokens][width], without the output projection's bias. y may be
+ * x: the residual sum x + attention(x).
  * workspace: self_attention_workspace(...) floats. observer may be NULL. */
 bool self_attention_forward(const struct compute *compute, const struct self_attention *layer,
                             const struct packed_batch *batch, const float *x, float *y,

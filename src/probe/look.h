@@ -2,8 +2,7 @@
 #ifndef ATTN_PROBE_LOOK_H
 #define ATTN_PROBE_LOOK_H
 
-#include "model/bert.h"
-#include "text/tokenizer.h"
+#include "model/embedding.h" /* the model's door for texts: bert.h and what an encoding is */
 
 enum { LOOK_MEAN = -1 };
 

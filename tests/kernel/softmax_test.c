@@ -54,12 +54,13 @@ static void exp_is_within_two_ulps(attn_isa isa)
     size_t lanes = (size_t)kernels->lanes, count = ATTN_KEY_BLOCK * lanes;
     float *x = guarded_panel(count, GUARD_BEHIND), *s = guarded_panel(count, GUARD_BEHIND);
     float *m = filled_panel(lanes, 0), *l = filled_panel(lanes, 0), *one = filled_panel(lanes, 1);
+    float *l_rest = filled_panel(lanes, 0);
     double worst_softmax = 0, worst_weights = 0;
     float worst_argument = 0;
     for (int block = 0; block < 600; block++) {
         sample_arguments(block, x, count);
         memcpy(s, x, count * sizeof *s);
-        kernels->softmax(s, ATTN_KEY_BLOCK, m, m, l, NULL, 0);
+        kernels->softmax(s, ATTN_KEY_BLOCK, m, m, l, l_rest, NULL, 0);
         for (size_t i = 0; i < count; i++) {
             double ulps = compare_ulps(s[i], exp(x[i]));
             if (!(ulps <= worst_softmax)) {
@@ -83,12 +84,13 @@ static void exp_at_the_ends(attn_isa isa)
     const struct attn_kernels *kernels = attn_kernels_for(isa);
     size_t lanes = (size_t)kernels->lanes;
     float *m = filled_panel(lanes, 0), *l = filled_panel(lanes, 0), *one = filled_panel(lanes, 1);
+    float *l_rest = filled_panel(lanes, 0);
     const float arguments[] = {0.0f,    -0.0f,   -INFINITY, -87.3f, -87.4f,
                                -103.0f, -104.0f, -1e4f,     -1e30f, -3.4028235e38f};
     for (size_t i = 0; i < COUNT(arguments); i++) {
         float *softmax = filled_panel(lanes, arguments[i]);
         float *weights = filled_panel(lanes, arguments[i]);
-        kernels->softmax(softmax, 1, m, m, l, NULL, 0);
+        kernels->softmax(softmax, 1, m, m, l, l_rest, NULL, 0);
         kernels->weights(weights, 1, m, one);
         for (size_t n = 0; n < lanes; n++) {
             test_context("exp(%g), lane %zu", (double)arguments[i], n);
@@ -110,7 +112,7 @@ static void exp_of_nan_is_nan(attn_isa isa)
     float *m = filled_panel(lanes, 0), *one = filled_panel(lanes, 1);
     struct random_source source = {7};
     for (int round = 0; round < 2000; round++) {
-        float *l = filled_panel(lanes, 0);
+        float *l = filled_panel(lanes, 0), *l_rest = filled_panel(lanes, 0);
         float *softmax = guarded_panel(lanes, GUARD_BEHIND);
         float *weights = guarded_panel(lanes, GUARD_BEHIND);
         for (size_t n = 0; n < lanes; n++) {
@@ -119,7 +121,7 @@ static void exp_of_nan_is_nan(attn_isa isa)
             memcpy(&softmax[n], &bits, sizeof bits);
             memcpy(&weights[n], &bits, sizeof bits);
         }
-        kernels->softmax(softmax, 1, m, m, l, NULL, 0);
+        kernels->softmax(softmax, 1, m, m, l, l_rest, NULL, 0);
         kernels->weights(weights, 1, m, one);
         CHECK_ALL(softmax, NAN, lanes);
         CHECK_ALL(l, NAN, lanes);
@@ -140,7 +142,8 @@ static void check_block(const struct attn_kernels *kernels, int64_t keys, int64_
     size_t outputs = (size_t)d_v * lanes;
     float *s = guarded_panel(count, side), *output = guarded_panel(outputs, side);
     float *m_old = guarded_panel(lanes, side), *m_new = guarded_panel(lanes, side);
-    float *l = guarded_panel(lanes, side);
+    float *l = guarded_panel(lanes, side), *l_rest = guarded_panel(lanes, side);
+    memset(l_rest, 0, lanes * sizeof *l_rest);
     random_floats(&source, -20, 5, s, count);
     random_floats(&source, -3, 3, output, outputs);
     random_floats(&source, -10, 10, m_old, lanes);
@@ -172,7 +175,7 @@ static void check_block(const struct attn_kernels *kernels, int64_t keys, int64_
             o_error[c * lanes + n] = fabs(o_expected[c * lanes + n]) * relative;
         }
     }
-    kernels->softmax(s, keys, m_old, m_new, l, output, d_v);
+    kernels->softmax(s, keys, m_old, m_new, l, l_rest, output, d_v);
     test_context("keys %d, d_v %d, side %d", (int)keys, (int)d_v, (int)side);
     CHECK_NEAR(s, s_expected, 1, s_error, count);
     CHECK_NEAR(l, l_expected, 1, l_error, lanes);
@@ -197,11 +200,11 @@ static void lanes_without_a_key_stay_empty(attn_isa isa)
     for (size_t lane = 0; lane < lanes; lane++) {
         float *s = filled_panel(KEYS * lanes, -INFINITY), *output = filled_panel(D_V * lanes, 0);
         float *m_old = filled_panel(lanes, -INFINITY), *m_new = filled_panel(lanes, -INFINITY);
-        float *l = filled_panel(lanes, 0);
+        float *l = filled_panel(lanes, 0), *l_rest = filled_panel(lanes, 0);
         for (size_t j = 0; j < KEYS; j++)
             s[j * lanes + lane] = 3;
         m_new[lane] = 3;
-        kernels->softmax(s, KEYS, m_old, m_new, l, output, D_V);
+        kernels->softmax(s, KEYS, m_old, m_new, l, l_rest, output, D_V);
         test_context("only lane %zu has keys", lane);
         CHECK_ALL(output, 0, D_V * lanes);
         for (size_t n = 0; n < lanes; n++)
@@ -209,6 +212,26 @@ static void lanes_without_a_key_stay_empty(attn_isa isa)
         for (size_t i = 0; i < KEYS * lanes; i++)
             CHECK_WITHIN(s[i], i % lanes == lane ? 1 : 0, 0);
     }
+}
+
+/* A hundred thousand blocks of one key each: a plain float sum would be off by far more. */
+static void long_sums_lose_nothing(attn_isa isa)
+{
+    enum { BLOCKS = 100000 };
+    const struct attn_kernels *kernels = attn_kernels_for(isa);
+    size_t lanes = (size_t)kernels->lanes;
+    float *m = filled_panel(lanes, 0), *l = filled_panel(lanes, 0),
+          *l_rest = filled_panel(lanes, 0);
+    float *s = guarded_panel(lanes, GUARD_BEHIND);
+    double expected = 0;
+    for (int block = 0; block < BLOCKS; block++) {
+        for (size_t n = 0; n < lanes; n++)
+            s[n] = -0.3f;
+        kernels->softmax(s, 1, m, m, l, l_rest, NULL, 0);
+        expected += (double)s[0];
+    }
+    for (size_t n = 0; n < lanes; n++)
+        CHECK_WITHIN(l[n], expected, expected * 0x1p-24);
 }
 
 static void unmoved_lanes_keep_their_bits(attn_isa isa)
@@ -219,15 +242,15 @@ static void unmoved_lanes_keep_their_bits(attn_isa isa)
     struct random_source source = {8};
     float *s = filled_panel(lanes, -INFINITY), *output = guarded_panel(D_V * lanes, GUARD_BEHIND);
     float *m_old = filled_panel(lanes, 1.5f), *m_new = filled_panel(lanes, 1.5f);
-    float *l = guarded_panel(lanes, GUARD_BEHIND),
-          *before = guarded_panel(D_V * lanes, GUARD_BEHIND);
+    float *l = guarded_panel(lanes, GUARD_BEHIND), *l_rest = filled_panel(lanes, 0);
+    float *before = guarded_panel(D_V * lanes, GUARD_BEHIND);
     float *sum_before = guarded_panel(lanes, GUARD_BEHIND);
     random_floats(&source, -5, 5, output, D_V * lanes);
     random_floats(&source, 1, 5, l, lanes);
     memcpy(before, output, D_V * lanes * sizeof *output);
     memcpy(sum_before, l, lanes * sizeof *l);
     m_new[0] = s[0] = 2.5f;
-    kernels->softmax(s, 1, m_old, m_new, l, output, D_V);
+    kernels->softmax(s, 1, m_old, m_new, l, l_rest, output, D_V);
     CHECK_SAME_BITS(l + 1, sum_before + 1, lanes - 1);
     for (size_t c = 0; c < D_V; c++)
         CHECK_SAME_BITS(output + c * lanes + 1, before + c * lanes + 1, lanes - 1);
@@ -247,7 +270,7 @@ static void lanes_of_softmax_are_independent(attn_isa isa)
             float *s = guarded_panel(KEYS * lanes, GUARD_BEHIND);
             float *output = guarded_panel(D_V * lanes, GUARD_BEHIND);
             float *m_old = guarded_panel(lanes, GUARD_BEHIND), *m_new = filled_panel(lanes, 4);
-            float *l = guarded_panel(lanes, GUARD_BEHIND);
+            float *l = guarded_panel(lanes, GUARD_BEHIND), *l_rest = filled_panel(lanes, 0);
             random_floats(&source, -8, 4, s, KEYS * lanes);
             random_floats(&source, -1, 1, output, D_V * lanes);
             random_floats(&source, -4, 4, m_old, lanes);
@@ -261,7 +284,7 @@ static void lanes_of_softmax_are_independent(attn_isa isa)
             float *weights = guarded_panel(KEYS * lanes, GUARD_BEHIND);
             memcpy(weights, s, KEYS * lanes * sizeof *s);
             kernels->weights(weights, KEYS, m_new, l);
-            kernels->softmax(s, KEYS, m_old, m_new, l, output, D_V);
+            kernels->softmax(s, KEYS, m_old, m_new, l, l_rest, output, D_V);
             results[disturbed][0] = s;
             results[disturbed][1] = output;
             results[disturbed][2] = l;
@@ -314,6 +337,7 @@ int main(void)
     isa_each("exp is within 2 ULP on [-87, 0]", exp_is_within_two_ulps);
     isa_each("exp at 0, -inf and below the normal numbers", exp_at_the_ends);
     isa_each("exp of any NaN is NaN", exp_of_nan_is_nan);
+    isa_each("long sums lose nothing", long_sums_lose_nothing);
     isa_each("softmax of blocks of all sizes", blocks_of_all_sizes);
     isa_each("softmax leaves lanes without a key empty", lanes_without_a_key_stay_empty);
     isa_each("softmax keeps the bits of lanes whose maximum stays", unmoved_lanes_keep_their_bits);

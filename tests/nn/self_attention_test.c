@@ -61,6 +61,7 @@ static bool run(const struct compute *compute, const struct self_attention *laye
     float *workspace =
         malloc((size_t)self_attention_workspace(layer, batch.tokens) * sizeof *workspace);
     assert_non_null(workspace);
+    memset(y, 0, (size_t)(batch.tokens * layer->output.out) * sizeof *y);
     bool done = self_attention_forward(compute, layer, &batch, x, y, workspace, observer, error);
     free(workspace);
     return done;
@@ -143,6 +144,33 @@ static void test_follows_the_definition(void **state)
 {
     (void)state;
     each_isa(2, follows_the_definition);
+}
+
+/* y may be x: then it becomes x + attention(x). */
+static void adds_to_its_input(const struct compute *compute)
+{
+    const int64_t length = 7;
+    struct problem problem = make_problem(12, 3, 4, length);
+    struct attn_error error;
+    assert_true(run(compute, &problem.layer, &length, 1, problem.x, problem.y, NULL, &error));
+    for (int64_t n = 0; n < problem.tokens * problem.width; n++)
+        problem.y[n] += problem.x[n];
+
+    struct packed_batch batch = {.sequences = 1, .lengths = &length, .tokens = length};
+    float *workspace =
+        malloc((size_t)self_attention_workspace(&problem.layer, length) * sizeof *workspace);
+    assert_non_null(workspace);
+    assert_true(self_attention_forward(compute, &problem.layer, &batch, problem.x, problem.x,
+                                       workspace, NULL, &error));
+    assert_near(problem.x, problem.y, (size_t)(problem.tokens * problem.width), 1e-5);
+    free(workspace);
+    free_problem(&problem);
+}
+
+static void test_adds_to_its_input(void **state)
+{
+    (void)state;
+    each_isa(1, adds_to_its_input);
 }
 
 /* A handed case of one batch without masks: y = … + bo. */
@@ -290,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_follows_the_definition),
+        cmocka_unit_test(test_adds_to_its_input),
         cmocka_unit_test(test_no_bias),
         cmocka_unit_test(test_alone_or_among_others),
         cmocka_unit_test(test_threads),
