@@ -72,10 +72,9 @@ struct attn_kernels {
     void (*bias_gelu)(float *x, const float *bias, int64_t rows, int64_t width);
 
     /* y = (x − mean(x)) / √(var(x) + epsilon) · gain + shift over `width` numbers, where x is
-     * x + residual (NULL for none) + bias (NULL for none). J. Ba et al., "Layer Normalization"
-     * (2016). */
-    void (*layer_norm)(const float *x, const float *residual, const float *bias, const float *gain,
-                       const float *shift, float epsilon, int64_t rows, int64_t width, float *y);
+     * x + bias (NULL for none); y may be x. J. Ba et al., "Layer Normalization" (2016). */
+    void (*layer_norm)(const float *x, const float *bias, const float *gain, const float *shift,
+                       float epsilon, int64_t rows, int64_t width, float *y);
 };
 
 /* The table for an ISA that the build and the CPU have; a lower one where the build has less. */

@@ -12,15 +12,14 @@ void attn_bias_gelu_scalar(float *x, const float *bias, int64_t rows, int64_t wi
         }
 }
 
-void attn_layer_norm_scalar(const float *x, const float *residual, const float *bias,
-                            const float *gain, const float *shift, float epsilon, int64_t rows,
-                            int64_t width, float *y)
+void attn_layer_norm_scalar(const float *x, const float *bias, const float *gain,
+                            const float *shift, float epsilon, int64_t rows, int64_t width,
+                            float *y)
 {
     for (int64_t i = 0; i < rows; i++, x += width, y += width) {
         double sum = 0.0;
         for (int64_t c = 0; c < width; c++) {
-            float value =
-                x[c] + (bias ? bias[c] : 0.0f) + (residual ? residual[i * width + c] : 0.0f);
+            float value = x[c] + (bias ? bias[c] : 0.0f);
             y[c] = value;
             sum += (double)value;
         }

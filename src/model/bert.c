@@ -115,14 +115,13 @@ static bool layer_forward(const struct bert *model, int64_t n, const struct comp
     if (!self_attention_forward(compute, &layer->attention, batch, x, x, inside,
                                 observer ? &watch : NULL, error))
         return false;
-    layer_norm_forward(compute, &layer->attention_norm, tokens, x, NULL,
-                       layer->attention.output.bias, x);
+    layer_norm_forward(compute, &layer->attention_norm, tokens, x, layer->attention.output.bias, x);
 
     linear_product(&layer->intermediate, tokens, x, hidden, inside, inner);
     activation_forward(compute, model->config.activation, tokens, inner, layer->intermediate.bias,
                        inside);
     linear_accumulate(&layer->output, tokens, inside, inner, x, hidden);
-    layer_norm_forward(compute, &layer->output_norm, tokens, x, NULL, layer->output.bias, x);
+    layer_norm_forward(compute, &layer->output_norm, tokens, x, layer->output.bias, x);
     return true;
 }
 
@@ -158,7 +157,7 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
         return attn_error_memory(error);
 
     add_embeddings(model, input, hidden);
-    layer_norm_forward(compute, &model->weights.embedding_norm, tokens, hidden, NULL, NULL, hidden);
+    layer_norm_forward(compute, &model->weights.embedding_norm, tokens, hidden, NULL, hidden);
 
     bool done = true;
     for (int64_t n = 0; done && n < model->config.layers; n++)

@@ -1,5 +1,7 @@
 #include "nn/compute.h"
 
+#include <stdlib.h>
+
 #include "base/parallel.h"
 #include "kernel/kernel.h"
 
@@ -17,10 +19,12 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
         break;
     case ATTN_ERROR_MEMORY:
         return attn_error_memory(error);
-    default:
+    default: {
         /* The options above are right: what is left to be wrong is the environment. */
-        return attn_error_set(error, "ATTN_ISA names no instruction set: it may be %s or %s",
+        const char *given = getenv("ATTN_ISA");
+        return attn_error_set(error, "ATTN_ISA is '%s', but must be %s or %s", given ? given : "",
                               attn_isa_name(ATTN_ISA_SCALAR), attn_isa_name(ATTN_ISA_AVX2));
+    }
     }
 
     compute->kernels = attn_kernels_for(attn_context_isa(compute->attention));

@@ -1,4 +1,4 @@
-/* Layer normalisation (J. Ba et al. 2016) of x + residual + bias. */
+/* Layer normalisation (J. Ba et al. 2016) of x + bias. */
 #ifndef ATTN_NN_LAYER_NORM_H
 #define ATTN_NN_LAYER_NORM_H
 
@@ -13,9 +13,9 @@ struct layer_norm {
     float epsilon;
 };
 
-/* y[rows][width] from x[rows][width], both packed; y may be x or residual. residual is
- * [rows][width] or NULL, bias is [width] or NULL. Rows are shared over the context's threads. */
+/* y[rows][width] from x[rows][width], both packed; y may be x. bias is [width] or NULL. Rows are
+ * shared over the context's threads. */
 void layer_norm_forward(const struct compute *compute, const struct layer_norm *layer, int64_t rows,
-                        const float *x, const float *residual, const float *bias, float *y);
+                        const float *x, const float *bias, float *y);
 
 #endif
