@@ -3,7 +3,7 @@
 #ifndef ATTN_ATTENTION_PANEL_H
 #define ATTN_ATTENTION_PANEL_H
 
-#include "attention/problem.h"
+#include "attention/score_edit.h"
 
 /* Rows of K or V whose elements lie side by side. */
 struct attn_rows {

@@ -42,27 +42,6 @@ attn_status attn_check_shape(const attn_tensor *tensor, const char *name, const 
 attn_status attn_check_output(const struct attn_problem *problem, const attn_tensor *output,
                               const char *name, bool reads_v, struct attn_error *error);
 
-/* The keys begin..end−1 that rows first..first+rows−1 of a batch may keep by lengths, causality and
- * window; begin = end where there is none. */
-struct attn_key_range {
-    int64_t begin, end;
-};
-struct attn_key_range attn_keys_of_rows(const struct attn_problem *problem, int64_t batch,
-                                        int64_t first, int64_t rows);
-
-/* A tile of scores [keys][lanes]: `rows` queries from `query` on, `keys` keys from `key` on. */
-struct attn_tile {
-    int64_t batch, head, query, key;
-    int64_t rows, keys;
-    int lanes;
-};
-
-/* Whether attn_edit_scores would change anything in the tile. */
-bool attn_tile_needs_edit(const struct attn_problem *problem, const struct attn_tile *tile);
-
-/* From scale·(q·k) to the final scores: soft cap, bias, ALiBi, and −inf for every excluded key. */
-void attn_edit_scores(const struct attn_problem *problem, const struct attn_tile *tile, float *s);
-
 /* The address of element (b, h, i, c). */
 static inline float *attn_element(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i,
                                   int64_t c)

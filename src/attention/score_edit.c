@@ -1,4 +1,4 @@
-#include "attention/problem.h"
+#include "attention/score_edit.h"
 
 #include <math.h>
 

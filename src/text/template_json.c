@@ -8,7 +8,8 @@
 static bool check_token(const struct tokenizer *tokenizer, json_int_t id, const char *name,
                         struct attn_error *error)
 {
-    if (id >= 0 && id < tokenizer_size(tokenizer) && tokenizer_piece(tokenizer, (int32_t)id))
+    const struct vocabulary *vocabulary = &tokenizer->model.vocabulary;
+    if (id >= 0 && id < vocabulary->size && vocabulary_spelling(vocabulary, (int32_t)id))
         return true;
     return attn_error_set(error,
                           "tokenizer.json: post_processor gives \"%s\" the id %" JSON_INTEGER_FORMAT
