@@ -1,12 +1,11 @@
 #include "input.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/file.h"
+#include "text/unicode.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
@@ -42,22 +41,9 @@ bool input_check(const struct shared_options *options, enum input_form form,
 
 bool input_check_utf8(const char *name, const char *data, size_t size, struct attn_error *error)
 {
-    size_t at = 0;
-    while (at < size) {
-        if ((unsigned char)data[at] < 0x80) {
-            at++;
-            continue;
-        }
-        size_t rest = size - at;
-        utf8proc_int32_t codepoint;
-        utf8proc_ssize_t taken =
-            utf8proc_iterate((const utf8proc_uint8_t *)data + at,
-                             (utf8proc_ssize_t)(rest < 4 ? rest : 4), &codepoint);
-        if (taken <= 0)
-            return attn_error_set(error, "%s: byte %zu is not valid UTF-8", name, at);
-        at += (size_t)taken;
-    }
-    return true;
+    size_t invalid = utf8_invalid_offset(data, size);
+    return invalid == size ||
+           attn_error_set(error, "%s: byte %zu is not valid UTF-8", name, invalid);
 }
 
 static bool take_arguments(const struct shared_options *options, struct input *input,
@@ -110,16 +96,28 @@ static bool take_lines(struct input *input, size_t size, struct attn_error *erro
     return true;
 }
 
+static bool check_lines(const struct input *input, struct attn_error *error)
+{
+    for (size_t i = 0; i < input->count; i++) {
+        char name[256];
+        input_describe(input, i, name, sizeof name);
+        if (!input_check_utf8(name, input->texts[i].data, input->texts[i].size, error))
+            return false;
+    }
+    return true;
+}
+
 static bool take_file(const char *path, struct input *input, struct attn_error *error)
 {
     size_t size = 0;
     input->file = strcmp(path, "-") == 0 ? "standard input" : path;
-    if (!attn_file_read(path, FILE_LIMIT, &input->content, &size, error) ||
-        !input_check_utf8(input->file, input->content, size, error))
+    if (!attn_file_read(path, FILE_LIMIT, &input->content, &size, error))
         return false;
     if (input->form == INPUT_LINES)
-        return take_lines(input, size, error);
+        return take_lines(input, size, error) && check_lines(input, error);
 
+    if (!input_check_utf8(input->file, input->content, size, error))
+        return false;
     input->texts = calloc(1, sizeof *input->texts);
     if (!input->texts)
         return attn_error_memory(error);

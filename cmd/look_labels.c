@@ -41,6 +41,7 @@ bool look_labels_make(const struct look *look, const struct encoding *encoding,
                       struct attn_error *error)
 {
     *labels = (struct look_labels){.count = look->units,
+                                   .unit = unit,
                                    .units = calloc(look->units, sizeof *labels->units),
                                    .words = calloc(look->units, sizeof *labels->words)};
     bool made = labels->units && labels->words;
@@ -155,25 +156,25 @@ static bool split_occurrence(const char *from, size_t *name_size, int64_t *occur
     return true;
 }
 
-static bool refuse_unknown(const struct look *look, const struct look_labels *labels,
-                           const char *from, struct attn_error *error)
+static bool refuse_unknown(const struct look_labels *labels, const char *from,
+                           struct attn_error *error)
 {
     enum { LIST_LIMIT = 300 };
     struct attn_buffer list = {0};
     for (size_t i = 0; i < labels->count; i++) {
-        if (continues_word(look, i))
-            continue;
         const char *separator = list.size > 0 ? ", " : "";
-        if (list.size + strlen(labels->words[i]) > LIST_LIMIT) {
+        if (list.size + strlen(labels->units[i]) > LIST_LIMIT) {
             attn_buffer_format(&list, "%s…", separator);
             break;
         }
-        attn_buffer_format(&list, "%s%s", separator, labels->words[i]);
+        attn_buffer_format(&list, "%s%s", separator, labels->units[i]);
     }
     if (list.failed)
         attn_error_memory(error);
     else
-        attn_error_set(error, "--from '%s' is not a word of the text; its words are: %s", from,
+        attn_error_set(error, "--from '%s' is not a %s of the text; its %s are: %s", from,
+                       labels->unit == LOOK_PIECES ? "word or piece" : "word",
+                       labels->unit == LOOK_PIECES ? "pieces" : "words",
                        list.data ? list.data : "");
     attn_buffer_release(&list);
     return false;
@@ -190,12 +191,12 @@ bool look_labels_choose(const struct look *look, const struct look_labels *label
     size_t size = 0;
     int64_t occurrence = 0;
     if (!split_occurrence(from, &size, &occurrence))
-        return refuse_unknown(look, labels, from, error);
+        return refuse_unknown(labels, from, error);
     found = choose_by_name(look, labels, from, size, occurrence, chosen);
     if (found < 0)
         return attn_error_memory(error);
     if (found == 0)
-        return refuse_unknown(look, labels, from, error);
+        return refuse_unknown(labels, from, error);
     if (occurrence < 1 || occurrence > found)
         return attn_error_set(
             error,

@@ -9,6 +9,7 @@
  * does. A NUL byte, which ends a C string, is shown as its sign. */
 struct look_labels {
     size_t count;
+    enum look_unit unit;
     char **units; /* [count] */
     char **words; /* [count]: the whole word that a unit is (a piece of); its own name for an added
                      token */
@@ -24,7 +25,7 @@ void look_labels_release(struct look_labels *labels);
 
 /* chosen[count]: whether --from's WORD or WORD#N means the unit. Letters' case does not count. With
  * pieces, a word means all its pieces, and a name that is no word means a piece. A word that is not
- * there, or not N times, is refused with a list of the words. */
+ * there, or not N times, is refused with a list of the words, or of the pieces. */
 bool look_labels_choose(const struct look *look, const struct look_labels *labels, const char *from,
                         bool *chosen, struct attn_error *error);
 

@@ -1,10 +1,10 @@
 /* attn.h: exact attention on CPUs.
  *
- *     O = softmax(scale · Q·Kᵀ) · V        A. Vaswani et al., "Attention Is All You Need" (2017),
- * equation 1
+ *     O = softmax(scale · Q·Kᵀ) · V
  *
- * computed tile by tile with a running maximum (M. Milakov, N. Gimelshein, "Online normalizer
- * calculation for softmax" (2018)), so that memory grows with L and never with L×L.
+ * (A. Vaswani et al., "Attention Is All You Need" (2017), equation 1), computed tile by tile with a
+ * running maximum (M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax" (2018)),
+ * so that memory grows with L and never with L×L.
  *
  * Rules that hold for every function here:
  *   - Nothing prints, aborts, exits or keeps global state. A call that fails returns a status other
@@ -101,8 +101,7 @@ typedef enum attn_alignment {
 typedef struct attn_params {
     size_t size; /* sizeof(attn_params), set by attn_params_init */
 
-    float scale; /* NaN (the default): 1/√d_qk. Any other value is used as it is, 0 and negative too
-                  */
+    float scale;    /* NaN (the default): 1/√d_qk; any other value as it is, 0 and negative too */
     float soft_cap; /* 0 (the default): none; must be ≥ 0 and finite */
 
     attn_alignment alignment; /* default ATTN_ALIGN_TOP_LEFT */
@@ -111,14 +110,17 @@ typedef struct attn_params {
     int64_t window_left;      /* key j is kept iff j ≥ i + offset − window_left; default open */
     int64_t window_right;     /* and iff j ≤ i + offset + window_right; default open */
 
-    const int64_t
-        *key_lengths;        /* [batch] or NULL: keys from key_lengths[b] on are excluded; 0..Lk */
-    const attn_tensor *keep; /* NULL or ATTN_BOOL [B|1, H|1, Lq|1, Lk|1]: false excludes */
-    const attn_tensor *bias; /* NULL or ATTN_F32 [B|1, H|1, Lq|1, Lk|1]: added to the scores */
-    const float
-        *alibi_slopes;  /* [heads] or NULL; O. Press et al., "Train Short, Test Long" (2021) */
-    const float *sinks; /* [heads] or NULL: one more logit in each softmax's denominator, without a
-                           value; a sink of −inf is none */
+    /* [batch] or NULL: keys from key_lengths[b] on are excluded; 0..Lk. */
+    const int64_t *key_lengths;
+    /* NULL or ATTN_BOOL [B|1, H|1, Lq|1, Lk|1]: false excludes. */
+    const attn_tensor *keep;
+    /* NULL or ATTN_F32 [B|1, H|1, Lq|1, Lk|1]: added to the scores. */
+    const attn_tensor *bias;
+    /* [heads] or NULL; O. Press et al., "Train Short, Test Long" (2021). */
+    const float *alibi_slopes;
+    /* [heads] or NULL: one more logit in each softmax's denominator, without a value; a sink of
+     * −inf is none. */
+    const float *sinks;
 } attn_params;
 
 /* Defaults: dense attention, scale 1/√d_qk. */
@@ -140,8 +142,7 @@ typedef enum attn_isa {
 /* How a context works. Start from attn_options_init. */
 typedef struct attn_options {
     size_t size;  /* sizeof(attn_options), set by attn_options_init */
-    int threads;  /* at most this many; 0 (the default): as many as the build's thread runtime gives
-                   */
+    int threads;  /* at most this many; 0 (the default): as many as the thread runtime gives */
     attn_isa isa; /* an upper limit; default ATTN_ISA_BEST */
 
     /* All memory of a context comes from here; both or neither are set. `allocate` returns memory
@@ -165,10 +166,11 @@ ATTN_API attn_status attn_context_create(attn_context **context, const attn_opti
 /* Ends a context; NULL is allowed. */
 ATTN_API void attn_context_destroy(attn_context *context);
 
-/* The last failure of this context: one line, valid until its next call; "" after a success. */
+/* The last failure of this context: one line, valid until its next call; "" after a success. Of
+ * NULL, which attn_context_create leaves on failure, it says no more than that. */
 ATTN_API const char *attn_message(const attn_context *context);
 
-/* The ISA and the number of threads that this context uses. */
+/* The ISA and the number of threads that this context, not NULL, uses. */
 ATTN_API attn_isa attn_context_isa(const attn_context *context);
 ATTN_API int attn_context_threads(const attn_context *context);
 
@@ -204,12 +206,14 @@ ATTN_API attn_status attn_forward(attn_context *context, const attn_params *para
  * with scores of the same bits as the forward's.
  *   q, k, params  as given to attn_forward
  *   stats         as written by it, in a context of the same ISA
- *   begin         NULL for zeros, or the first batch, head, query and key of the part that is
- * wanted weights       [batches, heads, queries, keys] ATTN_F32, written: its shape says how much
- * of each is wanted, from begin on Weights are those before any dropout; with a sink a row sums to
- * less than 1, else to 1 within 1e-6, and to 0 in a row without a key. Memory beside the output is
- * O(L). Errors as for attn_forward; ATTN_ERROR_SHAPE also where the part lies outside the tensors.
- */
+ *   begin         NULL for zeros, or the first batch, head, query and key that are wanted
+ *   weights       [batches, heads, queries, keys] ATTN_F32, written: its shape says how many of
+ *                 each are wanted, from begin on
+ *
+ * Weights are those before any dropout; with a sink a row sums to less than 1, else to 1 within
+ * 1e-6, and to 0 in a row without a key. Memory beside the output is O(L).
+ *
+ * Errors as for attn_forward; ATTN_ERROR_SHAPE also where the part lies outside the tensors. */
 ATTN_API attn_status attn_weights(attn_context *context, const attn_params *params,
                                   const attn_tensor *q, const attn_tensor *k,
                                   const attn_tensor *stats, const int64_t begin[4],

@@ -21,8 +21,8 @@ void attn_buffer_format(struct attn_buffer *buffer, const char *format, ...)
 #endif
     ;
 
-/* A JSON string with its quotes. `text` is `size` bytes of valid UTF-8; control characters and, so
- * that the string may stand inside a script element, '<', '>', '&', U+2028 and U+2029 are escaped. */
+/* A JSON string with its quotes. `text` is `size` bytes of valid UTF-8. Escaped are control
+ * characters and, so that the string may stand inside a script element, < > & U+2028 U+2029. */
 void attn_buffer_add_json_string(struct attn_buffer *buffer, const char *text, size_t size);
 
 /* The shortest decimal that reads back as the same float; NaN and infinities become null. */

@@ -16,11 +16,6 @@ static inline bool attn_checked_multiply(int64_t a, int64_t b, int64_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
-static inline bool attn_checked_size_add(size_t a, size_t b, size_t *sum)
-{
-    return !__builtin_add_overflow(a, b, sum);
-}
-
 static inline bool attn_checked_size_multiply(size_t a, size_t b, size_t *product)
 {
     return !__builtin_mul_overflow(a, b, product);

@@ -21,9 +21,9 @@ void attn_file_map_close(struct attn_file_map *map);
 bool attn_file_read(const char *path, size_t limit, char **data, size_t *size,
                     struct attn_error *error);
 
-/* Writes to a temporary file beside `path`, syncs it and renames it to `path`; on failure nothing is
- * left behind. An existing file keeps its permissions. What is not a regular file (/dev/stdout, a
- * pipe) is written to directly. */
+/* Writes to a temporary file beside `path`, syncs it and renames it to `path`; on failure nothing
+ * is left behind. An existing file keeps its permissions. What is not a regular file (/dev/stdout,
+ * a pipe) is written to directly. */
 bool attn_file_write(const char *path, const void *data, size_t size, struct attn_error *error);
 
 /* directory + "/" + name in newly allocated memory, NULL when there is none. */

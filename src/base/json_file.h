@@ -16,8 +16,8 @@ bool attn_json_read_object(const char *path, size_t limit, json_t **object,
 /* A field that holds a whole number in minimum..maximum. A missing field is an error when
  * `fallback` is NULL, else *value = *fallback; so is null. Messages read "PATH has no NAME" and
  * "PATH: NAME is …, expected …", PATH being the file's last component. */
-bool attn_json_integer(const json_t *object, const char *path, const char *name,
-                       long long minimum, long long maximum, const long long *fallback,
-                       long long *value, struct attn_error *error);
+bool attn_json_integer(const json_t *object, const char *path, const char *name, long long minimum,
+                       long long maximum, const long long *fallback, long long *value,
+                       struct attn_error *error);
 
 #endif

@@ -109,13 +109,6 @@ static inline vector vector_absolute(vector a)
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* The magnitude of a with the sign of b. */
-static inline vector vector_copy_sign(vector a, vector b)
-{
-    const vector sign = _mm256_set1_ps(-0.0f);
-    return _mm256_or_ps(_mm256_andnot_ps(sign, a), _mm256_and_ps(sign, b));
-}
-
 static inline mask vector_less(vector a, vector b)
 {
     return _mm256_cmp_ps(a, b, _CMP_LT_OQ);

@@ -114,6 +114,13 @@ static bool refuse_other_models(const json_t *object, struct attn_error *error)
     return true;
 }
 
+static bool read_settings(struct bert_config *config, const json_t *object,
+                          struct attn_error *error)
+{
+    return refuse_other_models(object, error) && read_sizes(config, object, error) &&
+           read_epsilon(config, object, error) && read_activation(config, object, error);
+}
+
 bool bert_config_read(struct bert_config *config, const char *directory, struct attn_error *error)
 {
     *config = (struct bert_config){0};
@@ -121,9 +128,10 @@ bool bert_config_read(struct bert_config *config, const char *directory, struct 
     if (!path)
         return attn_error_memory(error);
     json_t *object = NULL;
-    bool done = attn_json_read_object(path, CONFIG_LIMIT, &object, error) &&
-                refuse_other_models(object, error) && read_sizes(config, object, error) &&
-                read_epsilon(config, object, error) && read_activation(config, object, error);
+    bool done = attn_json_read_object(path, CONFIG_LIMIT, &object, error);
+    struct attn_error fault;
+    if (done && !read_settings(config, object, &fault))
+        done = attn_error_set(error, "%s/%s", directory, fault.message);
     json_decref(object);
     free(path);
     return done;

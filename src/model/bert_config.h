@@ -22,7 +22,7 @@ struct bert_config {
 
 /* Reads DIRECTORY/config.json. A missing field, another model_type, an unknown activation and any
  * setting that is not implemented (relative positions, a decoder, …) are refused by name:
- * "config.json: hidden_act snake is not known". */
+ * "DIRECTORY/config.json: hidden_act snake is not known". */
 bool bert_config_read(struct bert_config *config, const char *directory, struct attn_error *error);
 
 #endif

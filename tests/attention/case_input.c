@@ -152,8 +152,7 @@ bool case_input_read(const json_t *json, struct case_input *input)
                                         "causal", "window", "dtype"};
     const char *field;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)json, field, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)json, field, value) {
         bool is_known = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
             is_known |= strcmp(field, known[i]) == 0;

@@ -233,6 +233,8 @@ def refuses_words_that_are_not_there():
     fails(1, ["--from", "'hammer'", "The, robot, picked", "heavy, ."], *text, "--from", "hammer")
     fails(1, ["'hammer#2'", "screwdriver"], *text, "--from", "hammer#2")
     fails(1, "'[CLS]'", *text, "--from", "[CLS]")
+    fails(1, ["'##driver'", "pieces are: the, robot", "screw, ##drive, ##r"], *text, "--pieces",
+          "--from", "##driver")
     fails(1, ["'absent'", "…"], *text[:3], " ".join(f"word{i}" for i in range(100)), "--from", "absent")
 
 

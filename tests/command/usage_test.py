@@ -152,6 +152,9 @@ def text_files_that_cannot_be_read_are_told():
         fails(1, ["standard input", "byte 0", "UTF-8"], verb, "-", stdin=b"\xed\xa0\x80")
         fails(1, ["text", "byte 3", "UTF-8"], verb, b"abc\xc3")
     fails(1, ["text 2", "byte 1"], "embed", "fine", b"a\xff")
+    path = file("third.txt", b"one\r\ntwo\ngr\xfc\xdfe\n")
+    for verb in ["embed", "tokenize"]:
+        fails(1, ["third.txt: line 3: byte 2 ", "UTF-8"], verb, "-f", path)
     fails(1, ["--pair", "byte 0"], "look", "fine", "--pair", b"\xff")
     fails(1, ["--pair", "byte 0"], "tokenize", "fine", "--pair", b"\xff")
     path = FOLDER / "large.txt"

@@ -1,9 +1,9 @@
 /* Attention in double precision, straight from its definition: for every query
  *
- *     s_j = soft cap(scale · q·k_j) + bias_j − slope·|i + offset − j|     for each key j that is
- * kept m = max_j s_j,  l = Σ_j exp(s_j − m),  p_j = exp(s_j − m) / l,  o = Σ_j p_j·v_j
+ *     s_j = soft cap(scale · q·k_j) + bias_j − slope·|i + offset − j|
+ *     m = max_j s_j,  l = Σ_j exp(s_j − m),  p_j = exp(s_j − m) / l,  o = Σ_j p_j·v_j
  *
- * with one whole row of scores in memory, and no care for speed. */
+ * over the keys j that are kept, with one whole row of scores in memory, and no care for speed. */
 #ifndef ATTN_TESTS_HARNESS_REFERENCE_ATTENTION_H
 #define ATTN_TESTS_HARNESS_REFERENCE_ATTENTION_H
 

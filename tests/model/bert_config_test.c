@@ -171,6 +171,10 @@ static void test_missing_and_malformed(void **state)
     scratch_write_text(folder, "config.json", "[]");
     assert_false(bert_config_read(&config, folder, &error));
     assert_message(&error, "config.json");
+    scratch_write_text(folder, "config.json", "{}");
+    assert_false(bert_config_read(&config, folder, &error));
+    assert_message(&error, folder);
+    assert_message(&error, "/config.json has no model_type");
     scratch_folder_remove(folder);
 }
 

@@ -34,8 +34,7 @@ static void test_refusals(void **state)
 
     assert_int_equal(setenv("ATTN_ISA", "mmx", 1), 0);
     assert_false(compute_create(&compute, 1, &error));
-    assert_message(&error, "ATTN_ISA");
-    assert_message(&error, "avx2");
+    assert_message(&error, "ATTN_ISA is 'mmx', but must be scalar or avx2");
     compute_destroy(&compute);
     assert_int_equal(unsetenv("ATTN_ISA"), 0);
 }
