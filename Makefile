@@ -21,6 +21,9 @@ look:
 	@$(MAKE) --no-print-directory all
 	@scripts/attn-fetch-model >/dev/null
 	@echo
+	@echo '$(SENTENCE)'
+	@echo
+	@echo 'it looks at:'
 	@build/attn look --from it '$(SENTENCE)'
 	@build/attn look -o build/look.html '$(SENTENCE)'
 	@echo

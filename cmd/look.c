@@ -109,6 +109,7 @@ static bool show_look(const struct look_options *options, const struct session *
         .column_label_count = labels.count,
         .panels = panels,
         .panel_count = options->head_count,
+        .renormalized = options->renormalize,
     };
     done = done && show(options, &map, look->weights, chosen, error);
     free(panels);

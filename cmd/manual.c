@@ -63,7 +63,7 @@ const char manual_look[] =
     "  --special              keep tokens that the model adds ([CLS], [SEP]); without it they are "
     "left\n"
     "                         out, and rows sum to less than 1\n"
-    "  --renormalize          divide what is shown of each row by its sum\n"
+    "  --renormalize          divide each row by the sum of what is kept of it, before --top cuts\n"
     "\n"
     "Lines\n"
     "  --from WORD[#N]        this word only, in any case; #2 is its second occurrence, counted\n"

@@ -31,6 +31,7 @@ struct attention_map {
 
     const struct map_panel *panels;
     size_t panel_count;
+    bool renormalized; /* rows were divided by their sums: pictures say so */
 };
 
 /* Each appends a whole file to `out`. They refuse a map whose labels do not fit its matrix.

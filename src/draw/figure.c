@@ -18,7 +18,7 @@ enum {
     MODEL_COLUMNS = 64, /* of a model's name in the title */
     LABEL_GAP = 8,      /* between labels and cells */
     PANEL_GAP = 18,     /* between panels */
-    CAPTION_ROOM = 26,  /* under a panel, where it has a caption */
+    CAPTION_ROOM = 38,  /* under a panel, where it has a caption */
     LEGEND_WIDTH = 192,
     LEGEND_STEPS = 96,
     LEGEND_BAR = 10,
@@ -38,8 +38,13 @@ static const struct color gray_ink = {92, 99, 108};
 
 static const char *const row_axis = "query: the word that looks";
 static const char *const column_axis = "key: the word it looks at";
-static const char *const legend_name = "attention weight, from 0 to the largest in this picture";
 static const char *const not_a_number_name = "not a number";
+
+static const char *legend_name(const struct attention_map *map)
+{
+    return map->renormalized ? "share of the weight shown, from 0 to the largest in this picture"
+                             : "attention weight, from 0 to the largest in this picture";
+}
 
 /* Panels beside each other: one layer's heads where all layers have as many, else near a square. */
 static size_t choose_grid_columns(const struct attention_map *map)
@@ -158,7 +163,7 @@ static void place(struct figure *figure, const struct figure_painter *painter)
         figure->left + fmax(body_width, painter->text_width(painter->user, column_axis, AXIS_SIZE));
     right =
         fmax(right, MARGIN + painter->text_width(painter->user, figure->title.data, TITLE_SIZE));
-    right = fmax(right, MARGIN + painter->text_width(painter->user, legend_name, SMALL_SIZE));
+    right = fmax(right, MARGIN + painter->text_width(painter->user, legend_name(map), SMALL_SIZE));
     figure->width = ceil(right + MARGIN);
     figure->height = ceil(figure->legend_top + LEGEND_HEIGHT + MARGIN - 8);
 }
@@ -374,7 +379,7 @@ static void draw_panel(const struct figure *figure, const struct figure_painter 
 
 static void draw_legend(const struct figure *figure, const struct figure_painter *painter)
 {
-    struct figure_text text = {.text = legend_name,
+    struct figure_text text = {.text = legend_name(figure->map),
                                .x = figure->title_left,
                                .y = figure->legend_top + 9,
                                .size = SMALL_SIZE,

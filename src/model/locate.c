@@ -231,8 +231,9 @@ static bool find_installed(const char *request, char **directory, struct attn_er
         found = attn_error_set(error, "model %s is not there (looked for %s); fetch it with %s",
                                request, installed, MODEL_FETCH_COMMAND);
     else
-        found = attn_error_set(error, "model %s: there is neither %s nor a folder %s here", request,
-                               installed, request);
+        found = attn_error_set(
+            error, "model %s: there is neither %s nor a folder %s here; %s fetches %s", request,
+            installed, request, MODEL_FETCH_COMMAND, MODEL_DEFAULT_NAME);
     free(installed);
     free(models);
     return found;

@@ -52,6 +52,9 @@ def renormalize_reaches_the_file():
     values = array.array("f", content[-4 * len(WORDS) ** 2:])
     for row in range(len(WORDS)):
         assert abs(sum(values[row * len(WORDS):(row + 1) * len(WORDS)]) - 1) <= 1e-5
+    plain, shares = (write("legend.svg", *options).decode() for options in ([], ["--renormalize"]))
+    assert "attention weight, from 0" in plain and "share of the weight shown" not in plain
+    assert "share of the weight shown, from 0" in shares
 
 
 def svg_is_xml_with_labels_and_panels():

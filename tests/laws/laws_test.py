@@ -17,6 +17,7 @@ import headers_alone  # noqa: E402
 import include_directions  # noqa: E402
 import library_symbols  # noqa: E402
 import readme_example  # noqa: E402
+import readme_links  # noqa: E402
 import tap  # noqa: E402
 import tests_reached  # noqa: E402
 
@@ -129,6 +130,17 @@ def finds_a_readme_that_differs():
     expect(problems_in(readme_example.problems, tree), "0 blocks of C")
 
 
+def readme_links_to_what_is_there():
+    expect(readme_links.problems(ROOT))
+
+
+def finds_links_to_nothing_and_a_readme_without_a_picture():
+    expect(problems_in(readme_links.problems, {"README.md": "[a](a.md) [b](https://b)\n", "a.md": ""}),
+           "no picture")
+    expect(problems_in(readme_links.problems, {"README.md": "![a](a.svg) [b](b.md#c)\n", "a.svg": ""}),
+           "b.md")
+
+
 def library_keeps_to_its_symbols():
     if not LIBRARIES:
         raise tap.Skip("a sanitizer adds symbols and libraries of its own")
@@ -174,6 +186,8 @@ tap.run(
         finds_a_test_that_nothing_runs,
         readme_shows_the_example,
         finds_a_readme_that_differs,
+    readme_links_to_what_is_there,
+    finds_links_to_nothing_and_a_readme_without_a_picture,
         library_keeps_to_its_symbols,
         finds_symbols_and_libraries_that_do_not_belong,
     ]

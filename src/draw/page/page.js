@@ -299,7 +299,9 @@
     rank() {
       const { columns, largest } = this.data;
       const row = this.matrix.subarray(this.row * columns, (this.row + 1) * columns);
-      const order = [...row.keys()].filter((column) => row[column] > 0);
+      // As on a terminal, the word itself is no answer; only a square map has one.
+      const itself = this.data.rows === columns ? this.row : NOT_KEPT;
+      const order = [...row.keys()].filter((column) => row[column] > 0 && column !== itself);
       order.sort((a, b) => row[b] - row[a] || a - b);
       const items = order.slice(0, RANKED).map((column) => {
         const item = document.createElement("li");
