@@ -15,35 +15,17 @@ enum {
     OPTION_OWN /* a verb numbers its own from here */
 };
 
-/* Entries of a verb's table: it takes those shared options that it lists. */
-#define OPTION_ENTRY_MODEL                                                                         \
-    {                                                                                              \
-        "model", required_argument, NULL, 'm'                                                      \
-    }
-#define OPTION_ENTRY_THREADS                                                                       \
-    {                                                                                              \
-        "threads", required_argument, NULL, 't'                                                    \
-    }
-#define OPTION_ENTRY_FILE                                                                          \
-    {                                                                                              \
-        "file", required_argument, NULL, 'f'                                                       \
-    }
-#define OPTION_ENTRY_OUTPUT                                                                        \
-    {                                                                                              \
-        "output", required_argument, NULL, 'o'                                                     \
-    }
-#define OPTION_ENTRY_JSON                                                                          \
-    {                                                                                              \
-        "json", no_argument, NULL, OPTION_JSON                                                     \
-    }
-#define OPTION_ENTRY_HELP                                                                          \
-    {                                                                                              \
-        "help", no_argument, NULL, 'h'                                                             \
-    }
-#define OPTION_ENTRY_END                                                                           \
-    {                                                                                              \
-        NULL, 0, NULL, 0                                                                           \
-    }
+/* Entries of a verb's table: it takes those shared options that it lists. (The formatter would
+ * spread each over four lines.) */
+/* clang-format off */
+#define OPTION_ENTRY_MODEL   {"model", required_argument, NULL, 'm'}
+#define OPTION_ENTRY_THREADS {"threads", required_argument, NULL, 't'}
+#define OPTION_ENTRY_FILE    {"file", required_argument, NULL, 'f'}
+#define OPTION_ENTRY_OUTPUT  {"output", required_argument, NULL, 'o'}
+#define OPTION_ENTRY_JSON    {"json", no_argument, NULL, OPTION_JSON}
+#define OPTION_ENTRY_HELP    {"help", no_argument, NULL, 'h'}
+#define OPTION_ENTRY_END     {NULL, 0, NULL, 0}
+/* clang-format on */
 
 struct shared_options {
     const char *model;  /* -m, or NULL */

@@ -5,10 +5,11 @@
 
 #include "base/file.h"
 
-bool attn_json_read_object(const char *path, size_t limit, json_t **object,
-                           struct attn_error *error)
+/* The value in a file that is of this type; `name` is the type's for messages. */
+static bool read_value(const char *path, size_t limit, json_type type, const char *name,
+                       json_t **result, struct attn_error *error)
 {
-    *object = NULL;
+    *result = NULL;
     char *text;
     size_t size;
     if (!attn_file_read(path, limit, &text, &size, error))
@@ -21,12 +22,23 @@ bool attn_json_read_object(const char *path, size_t limit, json_t **object,
     if (!value)
         return attn_error_set(error, "%s: line %d is not valid JSON: %s", path, problem.line,
                               problem.text);
-    if (!json_is_object(value)) {
+    if (json_typeof(value) != type) {
         json_decref(value);
-        return attn_error_set(error, "%s: holds no JSON object", path);
+        return attn_error_set(error, "%s: holds no JSON %s", path, name);
     }
-    *object = value;
+    *result = value;
     return true;
+}
+
+bool attn_json_read_object(const char *path, size_t limit, json_t **object,
+                           struct attn_error *error)
+{
+    return read_value(path, limit, JSON_OBJECT, "object", object, error);
+}
+
+bool attn_json_read_array(const char *path, size_t limit, json_t **array, struct attn_error *error)
+{
+    return read_value(path, limit, JSON_ARRAY, "array", array, error);
 }
 
 static const char *last_component(const char *path)

@@ -13,6 +13,9 @@
 bool attn_json_read_object(const char *path, size_t limit, json_t **object,
                            struct attn_error *error);
 
+/* The same for an array. */
+bool attn_json_read_array(const char *path, size_t limit, json_t **array, struct attn_error *error);
+
 /* A field that holds a whole number in minimum..maximum. A missing field is an error when
  * `fallback` is NULL, else *value = *fallback; so is null. Messages read "PATH has no NAME" and
  * "PATH: NAME is …, expected …", PATH being the file's last component. */

@@ -19,6 +19,7 @@ struct shard {
 };
 
 struct checkpoint {
+    char *path; /* of the single file or of the index */
     struct shard *shards;
     size_t shard_count;
     const struct stored_tensor **tensors; /* [count], by name */
@@ -35,6 +36,13 @@ static bool look_for(const char *directory, const char *name, bool *exists,
     *exists = attn_path_exists(path);
     free(path);
     return true;
+}
+
+static bool keep_path(struct checkpoint *checkpoint, const char *directory, const char *name,
+                      struct attn_error *error)
+{
+    checkpoint->path = attn_path_join(directory, name);
+    return checkpoint->path || attn_error_memory(error);
 }
 
 static bool open_in(struct safetensors **file, const char *directory, const char *name,
@@ -61,7 +69,8 @@ static bool open_single(struct checkpoint *checkpoint, const char *directory,
                         struct attn_error *error)
 {
     struct safetensors *file;
-    if (!open_in(&file, directory, single_name, error))
+    if (!keep_path(checkpoint, directory, single_name, error) ||
+        !safetensors_open(&file, checkpoint->path, error))
         return false;
     if (!reserve(checkpoint, safetensors_count(file), 1, error)) {
         safetensors_close(file);
@@ -150,17 +159,13 @@ static bool open_map(struct checkpoint *checkpoint, const char *directory, json_
 static bool open_sharded(struct checkpoint *checkpoint, const char *directory,
                          struct attn_error *error)
 {
-    char *path = attn_path_join(directory, index_name);
-    if (!path)
-        return attn_error_memory(error);
     json_t *index;
-    bool opened = attn_json_read_object(path, INDEX_LIMIT, &index, error);
-    if (opened) {
-        opened = check_weight_map(index, path, error) &&
-                 open_map(checkpoint, directory, json_object_get(index, "weight_map"), error);
-        json_decref(index);
-    }
-    free(path);
+    if (!keep_path(checkpoint, directory, index_name, error) ||
+        !attn_json_read_object(checkpoint->path, INDEX_LIMIT, &index, error))
+        return false;
+    bool opened = check_weight_map(index, checkpoint->path, error) &&
+                  open_map(checkpoint, directory, json_object_get(index, "weight_map"), error);
+    json_decref(index);
     return opened;
 }
 
@@ -208,7 +213,13 @@ void checkpoint_close(struct checkpoint *checkpoint)
     }
     free(checkpoint->shards);
     free(checkpoint->tensors);
+    free(checkpoint->path);
     free(checkpoint);
+}
+
+const char *checkpoint_path(const struct checkpoint *checkpoint)
+{
+    return checkpoint->path;
 }
 
 size_t checkpoint_count(const struct checkpoint *checkpoint)

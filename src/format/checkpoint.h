@@ -14,6 +14,10 @@ bool checkpoint_open(struct checkpoint **checkpoint, const char *directory,
                      struct attn_error *error);
 void checkpoint_close(struct checkpoint *checkpoint); /* NULL is allowed */
 
+/* The file that says which tensors there are, for messages: DIRECTORY/model.safetensors or the
+ * index. */
+const char *checkpoint_path(const struct checkpoint *checkpoint);
+
 size_t checkpoint_count(const struct checkpoint *checkpoint);
 const struct stored_tensor *checkpoint_at(const struct checkpoint *checkpoint, size_t index);
 const struct stored_tensor *checkpoint_find(const struct checkpoint *checkpoint, const char *name);

@@ -54,8 +54,8 @@ static const float *numbers_of(struct binding *binding, const struct stored_tens
 }
 
 /* The matrix [rows][columns], or with rows = 0 the vector [columns]. */
-static bool check_shape(const struct stored_tensor *tensor, int64_t rows, int64_t columns,
-                        struct attn_error *error)
+static bool check_shape(const struct binding *binding, const struct stored_tensor *tensor,
+                        int64_t rows, int64_t columns)
 {
     if (rows == 0 ? tensor->rank == 1 && tensor->shape[0] == columns
                   : tensor->rank == 2 && tensor->shape[0] == rows && tensor->shape[1] == columns)
@@ -67,7 +67,8 @@ static bool check_shape(const struct stored_tensor *tensor, int64_t rows, int64_
         snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
     else
         snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows, (long long)columns);
-    return attn_error_set(error, "%s has shape %s, expected %s", tensor->name, found, expected);
+    return attn_error_set(binding->error, "%s: %s has shape %s, expected %s",
+                          checkpoint_path(binding->checkpoint), tensor->name, found, expected);
 }
 
 /* PREFIX + module + "." + parameter, or the parameter's older name where the file has that one. */
@@ -83,8 +84,9 @@ static bool find(struct binding *binding, const char *module, const char *parame
         tensor = checkpoint_find(binding->checkpoint, older_name);
     }
     if (!tensor)
-        return attn_error_set(binding->error, "the file has no tensor %s", name);
-    if (!check_shape(tensor, rows, columns, binding->error))
+        return attn_error_set(binding->error, "%s: the file has no tensor %s",
+                              checkpoint_path(binding->checkpoint), name);
+    if (!check_shape(binding, tensor, rows, columns))
         return false;
     *numbers = numbers_of(binding, tensor);
     return *numbers != NULL;

@@ -27,8 +27,8 @@ struct bert_weights {
 /* Finds every tensor that a model of this shape has. Names may begin with "bert."; layer norms may
  * say gamma and beta for weight and bias; all other tensors are left alone. What lies in the file
  * as aligned float32 is not touched, only pointed to: the weights live as long as the checkpoint.
- * Errors: "the file has no tensor NAME", "NAME has shape [12, 4], expected [4, 12]", a type that
- * does not convert. On failure nothing is held. */
+ * Errors: "PATH: the file has no tensor NAME", "PATH: NAME has shape [12, 4], expected [4, 12]", a
+ * type that does not convert. On failure nothing is held. */
 bool bert_weights_bind(struct bert_weights *weights, const struct bert_config *config,
                        const struct checkpoint *checkpoint, struct attn_error *error);
 void bert_weights_release(struct bert_weights *weights);

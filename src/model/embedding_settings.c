@@ -12,29 +12,6 @@
 
 enum { FILE_LIMIT = 1 << 20 }; /* bytes; real ones have a few hundred */
 
-/* modules.json, whose value is an array. */
-static json_t *read_modules(const char *path, struct attn_error *error)
-{
-    char *text;
-    size_t size;
-    if (!attn_file_read(path, FILE_LIMIT, &text, &size, error))
-        return NULL;
-    json_error_t problem;
-    json_t *modules = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-    free(text);
-    if (!modules && json_error_code(&problem) == json_error_out_of_memory)
-        attn_error_memory(error);
-    else if (!modules)
-        attn_error_set(error, "%s: line %d is not valid JSON: %s", path, problem.line,
-                       problem.text);
-    else if (!json_is_array(modules)) {
-        attn_error_set(error, "%s: holds no JSON array of modules", path);
-        json_decref(modules);
-        modules = NULL;
-    }
-    return modules;
-}
-
 /* "Pooling" of "sentence_transformers.models.Pooling"; NULL where the module names no type. */
 static const char *module_class(const json_t *module)
 {
@@ -153,9 +130,10 @@ bool embedding_settings_read(struct embedding_settings *settings, const char *di
         return attn_error_memory(error);
     bool done = true;
     if (attn_path_exists(path)) {
-        json_t *modules = read_modules(path, error);
+        json_t *modules;
         const char *folder;
-        done = modules && read_order(modules, &folder, &settings->normalize, error) &&
+        done = attn_json_read_array(path, FILE_LIMIT, &modules, error) &&
+               read_order(modules, &folder, &settings->normalize, error) &&
                read_pooling(directory, folder, &settings->pooling, error);
         json_decref(modules);
     }

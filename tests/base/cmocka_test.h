@@ -14,4 +14,7 @@
 /* The error's message holds these words; shows both where it does not. */
 void assert_message(const struct attn_error *error, const char *words);
 
+/* Ends the test as skipped, with the reason in the form that scripts/run_tests.py reads. */
+void skip_because(const char *reason);
+
 #endif

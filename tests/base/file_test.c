@@ -297,10 +297,8 @@ static void write_reports_a_full_disk(void **state)
 {
     (void)state;
     struct attn_error error;
-    if (access("/dev/full", W_OK) != 0) {
-        print_message("# there is no /dev/full\n");
-        skip();
-    }
+    if (access("/dev/full", W_OK) != 0)
+        skip_because("there is no /dev/full");
     assert_false(attn_file_write("/dev/full", "text", 4, &error));
     assert_message(&error, "/dev/full: cannot be written");
 }
@@ -329,10 +327,8 @@ static void write_goes_into_devices_and_pipes(void **state)
 
 static void write_to_standard_output_keeps_what_is_there(void **state)
 {
-    if (access("/dev/stdout", F_OK) != 0) {
-        print_message("# there is no /dev/stdout\n");
-        skip();
-    }
+    if (access("/dev/stdout", F_OK) != 0)
+        skip_because("there is no /dev/stdout");
     struct attn_error error;
     scratch_write_text(*state, "log", "before ");
     char *path = attn_path_join(*state, "log");
@@ -363,9 +359,8 @@ static void write_respects_a_read_only_file(void **state)
     uid_t user = geteuid();
     bool superuser = user == 0;
     if (superuser && (chown(*state, NOBODY, (gid_t)-1) != 0 || seteuid(NOBODY) != 0)) {
-        print_message("# the superuser cannot become another user here\n");
         free(path);
-        skip();
+        skip_because("the superuser cannot become another user here");
     }
     struct attn_error error;
     bool written = attn_file_write(path, "text", 4, &error);

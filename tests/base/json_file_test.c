@@ -56,6 +56,27 @@ static void other_text_is_refused(void **state)
     check_refused("{\"a\": 1}", 8, 7, "at most 7 are allowed");
 }
 
+static void arrays_are_read(void **state)
+{
+    (void)state;
+    char *folder = scratch_folder_create();
+    scratch_write_text(folder, "modules.json", "[{\"idx\": 0}, 2]");
+    scratch_write_text(folder, "config.json", "{}");
+    char *array_path = attn_path_join(folder, "modules.json");
+    char *object_path = attn_path_join(folder, "config.json");
+    struct attn_error error;
+    json_t *array;
+    assert_true(attn_json_read_array(array_path, 100, &array, &error));
+    assert_int_equal(json_array_size(array), 2);
+    json_decref(array);
+    assert_false(attn_json_read_array(object_path, 100, &array, &error));
+    assert_null(array);
+    assert_message(&error, "config.json: holds no JSON array");
+    free(array_path);
+    free(object_path);
+    scratch_folder_remove(folder);
+}
+
 static void a_deep_value_is_refused(void **state)
 {
     (void)state;
@@ -118,11 +139,9 @@ static void integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_are_read),
-        cmocka_unit_test(other_text_is_refused),
-        cmocka_unit_test(a_deep_value_is_refused),
-        cmocka_unit_test(a_missing_file_is_named),
-        cmocka_unit_test(integers),
+        cmocka_unit_test(objects_are_read),        cmocka_unit_test(arrays_are_read),
+        cmocka_unit_test(other_text_is_refused),   cmocka_unit_test(a_deep_value_is_refused),
+        cmocka_unit_test(a_missing_file_is_named), cmocka_unit_test(integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,10 +64,8 @@ static void png_reports_a_failed_allocation(void **state)
     (void)state;
     struct drawing drawing = {draw_png, &small_map};
     struct attn_error error;
-    if (!draw(&drawing, &error)) {
-        print_message("%s\n", error.message);
-        skip();
-    }
+    if (!draw(&drawing, &error))
+        skip_because(error.message);
     assert_true(allocation_sweep(draw, &drawing) > 0);
 }
 

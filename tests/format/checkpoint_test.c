@@ -189,10 +189,8 @@ static void the_real_model(void **state)
 {
     (void)state;
     const char *directory = getenv("ATTN_TEST_MODEL");
-    if (!directory || !*directory) {
-        print_message("# ATTN_TEST_MODEL is not set\n");
-        skip();
-    }
+    if (!directory || !*directory)
+        skip_because("ATTN_TEST_MODEL is not set");
     struct checkpoint *checkpoint = open_valid(directory);
     const struct stored_tensor *words =
         checkpoint_find(checkpoint, "embeddings.word_embeddings.weight");

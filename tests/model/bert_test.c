@@ -258,7 +258,8 @@ static void test_gamma_outside_a_norm(void **state)
     json_object_set(tiny.tensors, "encoder.layer.0.output.dense.beta",
                     json_object_get(tiny.tensors, name));
     json_object_del(tiny.tensors, name);
-    assert_refused(&tiny, "the file has no tensor encoder.layer.0.output.dense.bias");
+    assert_refused(&tiny,
+                   "/model.safetensors: the file has no tensor encoder.layer.0.output.dense.bias");
     tiny_model_free(&tiny);
 }
 
@@ -269,7 +270,8 @@ static void test_wrong_shape(void **state)
         const char *name, *shape, *message;
     } cases[] = {
         {"encoder.layer.0.intermediate.dense.weight", "[4, 6]",
-         "encoder.layer.0.intermediate.dense.weight has shape [4, 6], expected [6, 4]"},
+         "/model.safetensors: encoder.layer.0.intermediate.dense.weight has shape [4, 6], expected "
+         "[6, 4]"},
         {"encoder.layer.1.output.dense.weight", "[24]", "has shape [24], expected [4, 6]"},
         {"encoder.layer.1.output.dense.bias", "[1, 4]",
          "encoder.layer.1.output.dense.bias has shape [1, 4], expected [4]"},

@@ -66,6 +66,20 @@ static void test_sizes_and_strides(void **state)
             check_size(sizes[n][0], sizes[n][1], sizes[n][2], bias);
 }
 
+/* y + x·weightᵀ, whatever stood in y; the bias is left to the pass that follows. */
+static void test_accumulate_adds_to_what_is_there(void **state)
+{
+    (void)state;
+    const float weight[] = {1, 2, 3, 4, 5, 6}, bias[] = {100, 200, 300};
+    const float x[] = {1, 10, NAN, 2, 20, NAN};
+    float y[] = {1, 2, 3, NAN, 4, 5, 6, NAN};
+    const struct linear layer = {weight, bias, 2, 3};
+    linear_accumulate(&layer, 2, x, 3, y, 4);
+    assert_near(y, (const float[]){22, 45, 68}, 3, 0.0);
+    assert_near(y + 4, (const float[]){46, 91, 136}, 3, 0.0);
+    assert_true(isnan(y[3]) && isnan(y[7]));
+}
+
 static void test_no_row(void **state)
 {
     (void)state;
@@ -81,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_square_matrix_is_out_by_in),
         cmocka_unit_test(test_sizes_and_strides),
+        cmocka_unit_test(test_accumulate_adds_to_what_is_there),
         cmocka_unit_test(test_no_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,10 +81,8 @@ struct tokenizer *open_model(void)
     const char *directory = getenv("ATTN_TEST_MODEL");
     struct tokenizer *tokenizer;
     struct attn_error error;
-    if (!directory || !*directory) {
-        print_message("ATTN_TEST_MODEL is not set\n");
-        skip();
-    }
+    if (!directory || !*directory)
+        skip_because("ATTN_TEST_MODEL is not set");
     if (!tokenizer_open(&tokenizer, directory, &error))
         fail_msg("%s", error.message);
     return tokenizer;
