@@ -167,7 +167,7 @@ ATTN_API attn_status attn_context_create(attn_context **context, const attn_opti
 ATTN_API void attn_context_destroy(attn_context *context);
 
 /* The last failure of this context: one line, valid until its next call; "" after a success. Of
- * NULL, which attn_context_create leaves on failure, it says no more than that. */
+ * NULL, which attn_context_create leaves on failure, it says that there is no context. */
 ATTN_API const char *attn_message(const attn_context *context);
 
 /* The ISA and the number of threads that this context, not NULL, uses. */

@@ -94,7 +94,8 @@ void attn_context_destroy(attn_context *context)
 
 const char *attn_message(const attn_context *context)
 {
-    return context ? context->error.message : "context is NULL";
+    return context ? context->error.message
+                   : "there is no context: attn_context_create says by its status why it made none";
 }
 
 attn_isa attn_context_isa(const attn_context *context)

@@ -78,9 +78,9 @@ static void sort_marks(const struct combining_mark *marks, size_t count,
     for (size_t i = 0; i < count; i++)
         begins[marks[i].class]++;
     size_t begin = 0;
-    for (int class = 0; class < 256; class ++) {
-        size_t marks_of_class = begins[class];
-        begins[class] = begin;
+    for (int value = 0; value < 256; value++) {
+        size_t marks_of_class = begins[value];
+        begins[value] = begin;
         begin += marks_of_class;
     }
     for (size_t i = 0; i < count; i++)
