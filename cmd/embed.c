@@ -149,7 +149,7 @@ static bool embed(const struct embed_options *options, struct session *session,
     struct embedding_settings settings;
     if (!session_locate(session, options->shared.model, error) ||
         !session_open_config(session, error) ||
-        !embedding_settings_read(&settings, session->directory, error) ||
+        !session_read_embedding(session, &settings, error) ||
         !session_open_tokenizer(session, error) ||
         !encode_all(session, input, options->truncate, encodings, error) ||
         !session_open_bert(session, options->shared.threads, error))

@@ -123,7 +123,8 @@ static bool look_at(const struct look_options *options, struct session *session,
                     struct attn_error *error)
 {
     if ((int64_t)encoding->token_count > session->config.positions)
-        return attn_error_set(error, "the text has %zu tokens, the model has %lld positions",
+        return attn_error_set(error,
+                              "the text has %zu tokens, the model has %lld positions: shorten it",
                               encoding->token_count, (long long)session->config.positions);
     struct look_settings settings = {.heads = options->heads,
                                      .head_count = options->head_count,

@@ -1,5 +1,6 @@
 /* The attn tool: finds the verb, runs it, and says in one line what went wrong. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,9 @@ static enum status run(int argc, char **argv, const struct verb **verb, struct a
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    /* A limit on file sizes is then an error that is told and cleaned up after, as a full disk is.
+     */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         fputs(manual_usage, stderr);
         return STATUS_USAGE;

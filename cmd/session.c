@@ -16,9 +16,26 @@ bool session_open_config(struct session *session, struct attn_error *error)
     return bert_config_read(&session->config, session->directory, error);
 }
 
+/* Readers of the model's small files name the file; which model's it is, is known here. */
+static bool name_directory(const struct session *session, struct attn_error *error)
+{
+    struct attn_error fault = *error;
+    if (strncmp(fault.message, session->directory, strlen(session->directory)) != 0)
+        attn_error_set(error, "%s/%s", session->directory, fault.message);
+    return false;
+}
+
 bool session_open_tokenizer(struct session *session, struct attn_error *error)
 {
-    return tokenizer_open(&session->tokenizer, session->directory, error);
+    return tokenizer_open(&session->tokenizer, session->directory, error) ||
+           name_directory(session, error);
+}
+
+bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
+                            struct attn_error *error)
+{
+    return embedding_settings_read(settings, session->directory, error) ||
+           name_directory(session, error);
 }
 
 bool session_open_bert(struct session *session, int threads, struct attn_error *error)

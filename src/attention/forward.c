@@ -336,8 +336,8 @@ static attn_status resolve_outputs(struct attn_problem *problem, const attn_tens
         return status;
 
     problem->d_v = v->shape[3];
-    problem->v = *v;
-    problem->o = *o;
+    problem->v = attn_without_offsets(v);
+    problem->o = attn_without_offsets(o);
     status = attn_check_output(problem, o, "o", true, error);
     if (!status && stats) {
         problem->stats = *stats;

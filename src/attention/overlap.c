@@ -120,8 +120,11 @@ bool attn_overlap(const attn_tensor *a, const attn_tensor *b)
     int64_t size_a = attn_type_size(a->type), size_b = attn_type_size(b->type);
     struct equation equation = {.count = 0};
     for (int axis = 0; axis < 4; axis++) {
-        add_term(&equation, a->stride[axis] * size_a, 0, a->shape[axis] - 1);
-        add_term(&equation, -b->stride[axis] * size_b, 0, b->shape[axis] - 1);
+        /* The stride of an axis of size 1 leads nowhere and may be any number. */
+        if (a->shape[axis] > 1)
+            add_term(&equation, a->stride[axis] * size_a, 0, a->shape[axis] - 1);
+        if (b->shape[axis] > 1)
+            add_term(&equation, -b->stride[axis] * size_b, 0, b->shape[axis] - 1);
     }
     int64_t distance = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data);
     if (size_a == size_b && distance % size_a == 0) {

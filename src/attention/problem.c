@@ -41,6 +41,14 @@ attn_status attn_check_tensor(const attn_tensor *tensor, const char *name, attn_
     return ATTN_SUCCESS;
 }
 
+attn_tensor attn_without_offsets(const attn_tensor *tensor)
+{
+    attn_tensor view = *tensor;
+    for (int axis = 0; axis < 4 && attn_is_empty(tensor); axis++)
+        view.stride[axis] = 0;
+    return view;
+}
+
 attn_status attn_check_shape(const attn_tensor *tensor, const char *name, const int64_t expected[4],
                              struct attn_error *error)
 {
@@ -66,6 +74,8 @@ static attn_tensor length_array(const int64_t *data, int64_t count)
 attn_status attn_check_output(const struct attn_problem *problem, const attn_tensor *output,
                               const char *name, bool reads_v, struct attn_error *error)
 {
+    if (attn_is_empty(output))
+        return ATTN_SUCCESS;
     RETURN_IF(attn_addresses_twice(output), error, ATTN_ERROR_OVERLAP,
               "%s has strides that address one element twice, expected one place for each element",
               name);
@@ -234,8 +244,8 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
         .queries = q->shape[2],
         .keys = k->shape[2],
         .d_qk = q->shape[3],
-        .q = *q,
-        .k = *k,
+        .q = attn_without_offsets(q),
+        .k = attn_without_offsets(k),
     };
     status = resolve_positions(problem, params, error);
     return status ? status : resolve_scores(problem, params, error);

@@ -33,6 +33,10 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
 attn_status attn_check_tensor(const attn_tensor *tensor, const char *name, attn_type type,
                               struct attn_error *error);
 
+/* The tensor; where it has no element its strides are 0, so that no address is computed from a
+ * pointer that may be NULL. */
+attn_tensor attn_without_offsets(const attn_tensor *tensor);
+
 /* Checks a tensor's shape against what it must be. */
 attn_status attn_check_shape(const attn_tensor *tensor, const char *name, const int64_t expected[4],
                              struct attn_error *error);

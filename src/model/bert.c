@@ -141,6 +141,18 @@ static float *reserve_inside(const struct bert *model, int64_t tokens,
     return attn_workspace_reserve(workspace, &attn_allocator_default, (size_t)bytes);
 }
 
+/* One NaN anywhere on the way makes its row of the last hidden state NaN. */
+static bool check_finite(const float *hidden, int64_t count, struct attn_error *error)
+{
+    float trace = 0.0f; /* 0·x is 0 for a finite x, else NaN, which the sum keeps */
+    for (int64_t i = 0; i < count; i++)
+        trace += 0.0f * hidden[i];
+    return trace == 0.0f ||
+           attn_error_set(error,
+                          "the model gives numbers that are not finite: its weights hold NaN "
+                          "or Inf, or are too large");
+}
+
 bool bert_forward(const struct bert *model, const struct compute *compute,
                   const struct bert_input *input, float *hidden,
                   const struct bert_observer *observer, struct attn_error *error)
@@ -164,5 +176,5 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
         done = layer_forward(model, n, compute, &input->batch, hidden, inside, observer, error);
 
     attn_workspace_release(&workspace, &attn_allocator_default);
-    return done;
+    return done && check_finite(hidden, tokens * model->config.hidden, error);
 }

@@ -245,6 +245,44 @@ static void inputs_may_meet(const void *argument)
     end(&call);
 }
 
+/* The stride of an axis of one element leads nowhere and may be any number, and a tensor without
+ * elements may be NULL with any strides. UBSan sees where one of them is still computed with. */
+static void strides_that_lead_nowhere(const void *argument)
+{
+    (void)argument;
+    enum { ROW = 8 };
+    const int64_t wild[] = {INT64_MAX, INT64_MIN, -INT64_MAX, INT64_MAX / 4 + 1};
+    attn_context *context;
+    attn_context_create(&context, NULL);
+    for (size_t n = 0; n < COUNT(wild); n++) {
+        float room[4 * ROW] = {0}, keys[8] = {0};
+        attn_tensor k = attn_tensor_packed(keys, ATTN_F32, 1, 1, 2, 4);
+        attn_tensor q = {room, ATTN_F32, {1, 1, 4, 4}, {wild[n], wild[n], ROW, 1}};
+        attn_tensor o = q;
+        o.data = room + 4;
+        test_context("stride %lld", (long long)wild[n]);
+        CHECK_EQUAL(attn_forward(context, NULL, &q, &k, &k, &o, NULL), ATTN_SUCCESS);
+        o.data = room + 3;
+        CHECK_EQUAL(attn_forward(context, NULL, &q, &k, &k, &o, NULL), ATTN_ERROR_OVERLAP);
+    }
+
+    attn_params params;
+    attn_params_init(&params);
+    params.scale = 1.0f;
+    float values[6] = {1, 2, 3, 4, 5, 6}, out[4], statistics[4];
+    attn_tensor q = {NULL, ATTN_F32, {1, 1, 2, 0}, {-7, -7, -7, -7}};
+    attn_tensor k = {NULL, ATTN_F32, {1, 1, 3, 0}, {-7, -7, -7, -7}};
+    attn_tensor v = attn_tensor_packed(values, ATTN_F32, 1, 1, 3, 2);
+    attn_tensor o = attn_tensor_packed(out, ATTN_F32, 1, 1, 2, 2);
+    attn_tensor s = attn_tensor_packed(statistics, ATTN_F32, 1, 1, 2, 2);
+    CHECK_EQUAL(attn_forward(context, &params, &q, &k, &v, &o, &s), ATTN_SUCCESS);
+    CHECK(out[0] > 2.9999f && out[0] < 3.0001f);
+
+    attn_tensor huge = attn_tensor_packed(NULL, ATTN_F32, INT64_MAX, 1, 1, 0);
+    CHECK_EQUAL(attn_forward(context, &params, &huge, &huge, &huge, &huge, NULL), ATTN_SUCCESS);
+    attn_context_destroy(context);
+}
+
 int main(void)
 {
     test_run(an_output_on_itself, NULL, "an output on itself");
@@ -254,6 +292,7 @@ int main(void)
     test_run(an_output_on_a_mask, NULL, "an output on a mask");
     test_run(outputs_on_arrays_of_params, NULL, "an output on arrays of params");
     test_run(interleaved_views_are_legal, NULL, "interleaved views are legal");
+    test_run(strides_that_lead_nowhere, NULL, "strides that lead nowhere");
     test_run(inputs_may_meet, NULL, "inputs may meet");
     return test_finish();
 }

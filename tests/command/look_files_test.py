@@ -148,6 +148,16 @@ def a_link_is_written_through():
     assert json.loads(link.read_text())["words"] == WORDS
 
 
+def a_limit_on_file_sizes_is_told():
+    folder = FOLDER / "limited"
+    folder.mkdir()
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
+    path = folder / "map.png"
+    fails(1, [str(path), "cannot be written"], "look", "-m", str(model()), SENTENCE, "-o", str(path),
+          preexec_fn=limit)
+    assert list(folder.iterdir()) == []
+
+
 tap.run([
     json_is_what_is_printed,
     npy_is_float32_heads_words_words,
@@ -158,6 +168,7 @@ tap.run([
     suffix_in_capitals,
     an_unwritable_file_is_told,
     nothing_half_written_is_left,
+    a_limit_on_file_sizes_is_told,
     a_failed_run_keeps_the_old_file,
     a_link_is_written_through,
 ])

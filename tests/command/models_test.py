@@ -97,6 +97,22 @@ def malformed_files_are_named():
     refuses("deep-tokenizer", ["tokenizer.json"], [*ALL, "tokenize"], tokenizer__json="[" * 100000)
 
 
+def small_files_are_named_with_their_folder():
+    refuses("blank-tokenizer", [str(FOLDER / "models" / "blank-tokenizer" / "tokenizer.json")],
+            tokenizer__json="{}")
+    refuses("blank-modules", [str(FOLDER / "models" / "blank-modules" / "modules.json")], ["embed"],
+            modules__json='[{"type": "x"}]')
+
+
+def results_that_are_not_finite_are_refused():
+    weights = bytearray((model() / "model.safetensors").read_bytes())
+    size = int.from_bytes(weights[:8], "little")
+    header = json.loads(weights[8:8 + size])
+    begin = 8 + size + header["encoder.layer.3.attention.self.key.weight"]["data_offsets"][0]
+    weights[begin:begin + 4] = b"\0\0\xc0\x7f"
+    refuses("nan-weight", ["not finite", "weights"], model__safetensors=bytes(weights))
+
+
 def other_architectures_are_refused_by_name():
     refuses("gpt2", ["config.json", "gpt2", "bert"], config__json=config(model_type="gpt2"))
     refuses("no-type", ["config.json", "model_type"], config__json=config(model_type=None))
@@ -142,6 +158,8 @@ tap.run([
     missing_files_are_named,
     truncated_files_are_named,
     malformed_files_are_named,
+    small_files_are_named_with_their_folder,
+    results_that_are_not_finite_are_refused,
     other_architectures_are_refused_by_name,
     weights_that_do_not_fit_the_config_are_refused_by_name,
     other_tokenizers_are_refused_by_name,
