@@ -51,7 +51,7 @@ static bool check_input(const struct bert_config *config, const struct bert_inpu
         if (length < 1)
             return attn_error_set(error, "a text has no token");
         if (length > config->positions)
-            return attn_error_set(error, "a text has %lld tokens, the model takes at most %lld",
+            return attn_error_set(error, "a text has %lld tokens, the model has %lld positions",
                                   (long long)length, (long long)config->positions);
         if (!attn_checked_add(tokens, length, &tokens))
             return attn_error_memory(error);

@@ -158,7 +158,7 @@ bool embedding_compute(const struct bert *model, const struct compute *compute,
     if (order[0].tokens == 0)
         attn_error_set(error, "a text has no token");
     else if (longest > (size_t)config->positions)
-        attn_error_set(error, "a text has %zu tokens, the model takes at most %lld", longest,
+        attn_error_set(error, "a text has %zu tokens, the model has %lld positions", longest,
                        (long long)config->positions);
     else if (!batch_reserve(&batch, longest > BATCH_TOKENS ? longest : BATCH_TOKENS,
                             (size_t)config->hidden))

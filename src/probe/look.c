@@ -159,7 +159,7 @@ static bool check_encoding(const struct bert_config *config, const struct encodi
                            struct attn_error *error)
 {
     if (encoding->token_count > (size_t)config->positions)
-        return attn_error_set(error, "the text has %zu tokens, the model takes at most %lld",
+        return attn_error_set(error, "the text has %zu tokens, the model has %lld positions",
                               encoding->token_count, (long long)config->positions);
     for (size_t t = 0; t < encoding->token_count; t++)
         if (encoding->tokens[t].word != TOKEN_NO_WORD)

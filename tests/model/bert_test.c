@@ -344,7 +344,7 @@ static void test_input_out_of_range(void **state)
         {{.batch = {1, &two, 2}, .ids = negative}, "token id -1 is outside"},
         {{.batch = {1, &two, 2}, .ids = good, .types = high}, "token type 9 is outside"},
         {{.batch = {1, &two, 2}, .ids = good, .types = negative}, "token type -1 is outside"},
-        {{.batch = {1, &nine, 9}, .ids = good}, "9 tokens, the model takes at most 8"},
+        {{.batch = {1, &nine, 9}, .ids = good}, "9 tokens, the model has 8 positions"},
         {{.batch = {1, &zero, 0}, .ids = good}, "no token"},
         {{.batch = {1, &two, 3}, .ids = good}, "the batch says 3 tokens"},
     };

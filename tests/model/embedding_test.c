@@ -107,7 +107,7 @@ static void test_refusals(void **state)
     const struct {
         size_t tokens;
         const char *message;
-    } cases[] = {{0, "no token"}, {9, "9 tokens, the model takes at most 8"}};
+    } cases[] = {{0, "no token"}, {9, "9 tokens, the model has 8 positions"}};
     for (size_t n = 0; n < 2; n++) {
         struct encoding encodings[] = {make_encoding(3, 0), make_encoding(cases[n].tokens, 1)};
         assert_false(embedding_compute(model, &compute, &settings, encodings, 2, vectors, &error));

@@ -243,7 +243,7 @@ static void test_texts_that_do_not_fit(void **state)
     assert_false(look_run(scene.model, &scene.compute, &empty, &settings, &look, &error));
     assert_message(&error, "no word");
     assert_false(look_run(scene.model, &scene.compute, &longer, &settings, &look, &error));
-    assert_message(&error, "9 tokens, the model takes at most 8");
+    assert_message(&error, "9 tokens, the model has 8 positions");
     look_release(&look); /* nothing is held, and that is allowed */
 
     const struct look_settings none = {NULL, 0, LOOK_WORDS, true};
