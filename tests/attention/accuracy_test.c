@@ -9,8 +9,6 @@
 #include "harness/compare.h"
 #include "harness/isa.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const int64_t sizes[] = {0,  1,  2,  3,  5,  7,  8,  15,  16,  17,  31,
                                 32, 33, 64, 80, 95, 96, 97, 128, 191, 192, 193};
 
@@ -28,9 +26,8 @@ static void check_sizes(attn_context *context, const struct attention_sizes *of,
 }
 
 /* Each size on each axis, the other axes at random. */
-static void all_sizes(attn_isa isa)
+static void all_sizes(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct random_source source = {1};
     for (int axis = 0; axis < 4; axis++) {
         for (size_t n = 0; n < COUNT(sizes); n++) {
@@ -43,12 +40,10 @@ static void all_sizes(attn_isa isa)
             check_sizes(context, &of, n);
         }
     }
-    attn_context_destroy(context);
 }
 
-static void small_sizes(attn_isa isa)
+static void small_sizes(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct random_source source = {2};
     for (uint64_t n = 0; n < 300; n++) {
         int64_t key_heads = random_integer(&source, 1, 3);
@@ -61,15 +56,12 @@ static void small_sizes(attn_isa isa)
                                      random_integer(&source, 0, 20)};
         check_sizes(context, &of, n);
     }
-    attn_context_destroy(context);
 }
 
-static void many_keys(attn_isa isa)
+static void many_keys(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     check_sizes(context, &(struct attention_sizes){1, 1, 1, 3, 5000, 8, 4}, 1);
     check_sizes(context, &(struct attention_sizes){1, 2, 1, 17, 1031, 33, 9}, 2);
-    attn_context_destroy(context);
 }
 
 /* Scores of exactly the values of k, which lie in low..high. */
@@ -95,22 +87,19 @@ static void check_score_range(attn_context *context, float low, float high)
     guarded_release_all();
 }
 
-static void scores_of_all_magnitudes(attn_isa isa)
+static void scores_of_all_magnitudes(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const float ranges[][2] = {{90, 100},          {-100, -90},       {-100, 100},
                                {-1e4f, 1e4f},      {-1e30f, 1e30f},   {-3.4e38f, -3.3e38f},
                                {3.3e38f, 3.4e38f}, {-1e-30f, 1e-30f}, {-20001, -20000}};
     for (size_t n = 0; n < COUNT(ranges); n++)
         check_score_range(context, ranges[n][0], ranges[n][1]);
-    attn_context_destroy(context);
 }
 
 /* The maximum of a row may come with its first key, its last, or rise with every block. */
-static void maximum_anywhere(attn_isa isa)
+static void maximum_anywhere(attn_context *context)
 {
     enum { KEYS = 300 };
-    attn_context *context = isa_context(isa, 1);
     for (int where = 0; where < KEYS + 2; where++) {
         struct attention_problem problem;
         struct attention_result result;
@@ -129,12 +118,10 @@ static void maximum_anywhere(attn_isa isa)
         CHECK_RESULT(&problem, &result);
         guarded_release_all();
     }
-    attn_context_destroy(context);
 }
 
-static void any_scale(attn_isa isa)
+static void any_scale(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const float scales[] = {0, -0.0f, -1, 1, 0.125f, -2.5f, 1e-20f};
     for (size_t n = 0; n < COUNT(scales); n++) {
         struct attention_problem problem;
@@ -148,13 +135,11 @@ static void any_scale(attn_isa isa)
             for (size_t i = 0; i < result.weight_count; i++)
                 CHECK_WITHIN(result.weights[i], 1.0 / 31, 0x1p-24);
     }
-    attn_context_destroy(context);
 }
 
 /* d_qk alone sets the default scale. */
-static void default_scale(attn_isa isa)
+static void default_scale(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (int64_t d = 1; d < 200; d += 13) {
         struct attention_problem problem;
         struct attention_result by_default, given;
@@ -168,12 +153,10 @@ static void default_scale(attn_isa isa)
         attention_solve(context, &problem, &given);
         CHECK(d == 105 || by_default.o[0] != given.o[0]);
     }
-    attn_context_destroy(context);
 }
 
-static void no_params_are_the_defaults(attn_isa isa)
+static void no_params_are_the_defaults(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result with_params;
     attention_make(&problem, &(struct attention_sizes){1, 1, 1, 5, 9, 4, 3}, 7);
@@ -182,13 +165,11 @@ static void no_params_are_the_defaults(attn_isa isa)
     CHECK_EQUAL(attn_forward(context, NULL, &problem.q, &problem.k, &problem.v, &o, NULL),
                 ATTN_SUCCESS);
     CHECK_SAME_BITS((const float *)o.data, with_params.o, with_params.outputs);
-    attn_context_destroy(context);
 }
 
 /* A NULL view, as an empty tensor may be. */
-static void empty_tensors_without_data(attn_isa isa)
+static void empty_tensors_without_data(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     attention_make(&problem, &(struct attention_sizes){1, 1, 1, 3, 0, 2, 4}, 8);
     problem.k.data = problem.v.data = NULL;
@@ -200,20 +181,19 @@ static void empty_tensors_without_data(attn_isa isa)
     attn_tensor nothing = attn_tensor_packed(NULL, ATTN_F32, 0, 1, 3, 2);
     CHECK_EQUAL(attn_forward(context, NULL, &nothing, &nothing, &nothing, &nothing, NULL),
                 ATTN_SUCCESS);
-    attn_context_destroy(context);
 }
 
 int main(void)
 {
-    isa_each("every size on every axis", all_sizes);
-    isa_each("small sizes, batches and groups of heads", small_sizes);
-    isa_each("many keys", many_keys);
-    isa_each("scores of all magnitudes", scores_of_all_magnitudes);
-    isa_each("the maximum at any key", maximum_anywhere);
-    isa_each("any scale", any_scale);
-    isa_each("the default scale comes from d_qk", default_scale);
-    isa_each("params NULL are the defaults", no_params_are_the_defaults);
-    isa_each("empty tensors need no data", empty_tensors_without_data);
+    isa_each_context("every size on every axis", all_sizes);
+    isa_each_context("small sizes, batches and groups of heads", small_sizes);
+    isa_each_context("many keys", many_keys);
+    isa_each_context("scores of all magnitudes", scores_of_all_magnitudes);
+    isa_each_context("the maximum at any key", maximum_anywhere);
+    isa_each_context("any scale", any_scale);
+    isa_each_context("the default scale comes from d_qk", default_scale);
+    isa_each_context("params NULL are the defaults", no_params_are_the_defaults);
+    isa_each_context("empty tensors need no data", empty_tensors_without_data);
     printf("# largest error: %.2f of %.0f allowed\n", attention_largest_error(),
            ATTENTION_ERROR_FACTOR);
     return test_finish();

@@ -5,54 +5,28 @@
 #include <math.h>
 #include <string.h>
 
+#include "attention_call.h"
 #include "harness/attention_problem.h"
 #include "harness/compare.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, QUERIES = 5, KEYS = 7, D_QK = 3, D_V = 6 };
 enum { ROWS = BATCH * HEADS * QUERIES };
 
-/* A right call of both functions, for one thing to be made wrong in. */
-struct call {
-    attn_context *context;
-    struct attention_problem problem;
-    attn_tensor o, stats, weights;
-    int64_t begin[4];
-    int64_t key_lengths[BATCH];
-};
+static const int64_t from_the_first[4] = {0, 0, 0, 0};
 
-static void begin(struct call *call)
+static void begin(struct attention_call *call)
 {
-    *call = (struct call){.key_lengths = {KEYS, 3}};
-    attn_context_create(&call->context, NULL);
-    attention_make(&call->problem,
-                   &(struct attention_sizes){BATCH, HEADS, KEY_HEADS, QUERIES, KEYS, D_QK, D_V}, 1);
+    static const int64_t key_lengths[BATCH] = {KEYS, 3};
+    attention_call_begin(
+        call, &(struct attention_sizes){BATCH, HEADS, KEY_HEADS, QUERIES, KEYS, D_QK, D_V});
     attention_add_keep(&call->problem, (int64_t[]){BATCH, HEADS, QUERIES, KEYS}, 2, 4);
     attention_add_bias(&call->problem, (int64_t[]){1, 1, QUERIES, KEYS}, 3);
-    call->problem.params.key_lengths = call->key_lengths;
-    call->o = tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, D_V, LAYOUT_PACKED, GUARD_BEHIND);
-    call->stats = tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, 2, LAYOUT_PACKED, GUARD_BEHIND);
-    call->weights =
-        tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, KEYS, LAYOUT_PACKED, GUARD_BEHIND);
+    call->problem.params.key_lengths = key_lengths;
+    call->begin = from_the_first;
 }
 
-static attn_status forward(struct call *call)
-{
-    const struct attention_problem *problem = &call->problem;
-    return attn_forward(call->context, &problem->params, &problem->q, &problem->k, &problem->v,
-                        &call->o, &call->stats);
-}
-
-static attn_status weights(struct call *call)
-{
-    const struct attention_problem *problem = &call->problem;
-    return attn_weights(call->context, &problem->params, &problem->q, &problem->k, &call->stats,
-                        call->begin, &call->weights);
-}
-
-static void check_message(const struct call *call, attn_status status, attn_status expected,
-                          const char *names, const char *says)
+static void check_message(const struct attention_call *call, attn_status status,
+                          attn_status expected, const char *names, const char *says)
 {
     const char *message = attn_message(call->context);
     CHECK_EQUAL(status, expected);
@@ -65,226 +39,228 @@ static void check_message(const struct call *call, attn_status status, attn_stat
  * what attn_weights does not read concern the forward only. */
 struct fault {
     const char *what;
-    void (*change)(struct call *call);
+    void (*change)(struct attention_call *call);
     attn_status status;
     const char *names; /* the message holds these two */
     const char *says;
     bool forward_only;
 };
 
-static void size_zero(struct call *call)
+static void size_zero(struct attention_call *call)
 {
     call->problem.params.size = 0;
 }
 
-static void size_of_a_later_version(struct call *call)
+static void size_of_a_later_version(struct attention_call *call)
 {
     call->problem.params.size += 8;
 }
 
-static void scale_missing(struct call *call)
+static void scale_missing(struct attention_call *call)
 {
     call->problem.q.shape[3] = call->problem.k.shape[3] = 0;
 }
 
-static void cap_negative(struct call *call)
+static void cap_negative(struct attention_call *call)
 {
     call->problem.params.soft_cap = -1;
 }
 
-static void cap_nan(struct call *call)
+static void cap_nan(struct attention_call *call)
 {
     call->problem.params.soft_cap = NAN;
 }
 
-static void cap_infinite(struct call *call)
+static void cap_infinite(struct attention_call *call)
 {
     call->problem.params.soft_cap = INFINITY;
 }
 
-static void alignment_unknown(struct call *call)
+static void alignment_unknown(struct attention_call *call)
 {
     call->problem.params.alignment = (attn_alignment)3;
 }
 
-static void offset_too_far(struct call *call)
+static void offset_too_far(struct attention_call *call)
 {
     call->problem.params.alignment = ATTN_ALIGN_OFFSET;
     call->problem.params.offset = ATTN_POSITION_LIMIT + 1;
 }
 
-static void offset_too_far_back(struct call *call)
+static void offset_too_far_back(struct attention_call *call)
 {
     call->problem.params.alignment = ATTN_ALIGN_OFFSET;
     call->problem.params.offset = INT64_MIN;
 }
 
-static void left_too_far(struct call *call)
+static void left_too_far(struct attention_call *call)
 {
     call->problem.params.window_left = ATTN_POSITION_LIMIT + 1;
 }
 
-static void right_too_far(struct call *call)
+static void right_too_far(struct attention_call *call)
 {
     call->problem.params.window_right = -ATTN_POSITION_LIMIT - 1;
 }
 
-static void right_lowest(struct call *call)
+static void right_lowest(struct attention_call *call)
 {
     call->problem.params.window_right = INT64_MIN;
 }
 
-static void length_negative(struct call *call)
+static void length_negative(struct attention_call *call)
 {
-    call->key_lengths[1] = -1;
+    static const int64_t key_lengths[BATCH] = {KEYS, -1};
+    call->problem.params.key_lengths = key_lengths;
 }
 
-static void length_beyond_keys(struct call *call)
+static void length_beyond_keys(struct attention_call *call)
 {
-    call->key_lengths[1] = KEYS + 1;
+    static const int64_t key_lengths[BATCH] = {KEYS, KEYS + 1};
+    call->problem.params.key_lengths = key_lengths;
 }
 
-static void keep_of_another_shape(struct call *call)
+static void keep_of_another_shape(struct attention_call *call)
 {
     call->problem.keep.shape[3] = KEYS - 1;
 }
 
-static void keep_of_floats(struct call *call)
+static void keep_of_floats(struct attention_call *call)
 {
     call->problem.keep = call->problem.bias;
 }
 
-static void keep_without_data(struct call *call)
+static void keep_without_data(struct attention_call *call)
 {
     call->problem.keep.data = NULL;
 }
 
-static void bias_of_another_shape(struct call *call)
+static void bias_of_another_shape(struct attention_call *call)
 {
     call->problem.bias.shape[1] = 2;
 }
 
-static void bias_of_booleans(struct call *call)
+static void bias_of_booleans(struct attention_call *call)
 {
     call->problem.bias.type = ATTN_BOOL;
 }
 
-static void bias_without_data(struct call *call)
+static void bias_without_data(struct attention_call *call)
 {
     call->problem.bias.data = NULL;
 }
 
-static void q_of_booleans(struct call *call)
+static void q_of_booleans(struct attention_call *call)
 {
     call->problem.q.type = ATTN_BOOL;
 }
 
-static void k_of_an_unknown_type(struct call *call)
+static void k_of_an_unknown_type(struct attention_call *call)
 {
     call->problem.k.type = (attn_type)77;
 }
 
-static void q_without_data(struct call *call)
+static void q_without_data(struct attention_call *call)
 {
     call->problem.q.data = NULL;
 }
 
-static void k_without_data(struct call *call)
+static void k_without_data(struct attention_call *call)
 {
     call->problem.k.data = NULL;
 }
 
-static void q_of_negative_size(struct call *call)
+static void q_of_negative_size(struct attention_call *call)
 {
     call->problem.q.shape[2] = -1;
 }
 
-static void k_of_another_batch(struct call *call)
+static void k_of_another_batch(struct attention_call *call)
 {
     call->problem.k.shape[0] = 1;
 }
 
-static void k_of_another_dim(struct call *call)
+static void k_of_another_dim(struct attention_call *call)
 {
     call->problem.k.shape[3] = D_QK + 1;
 }
 
-static void no_key_heads(struct call *call)
+static void no_key_heads(struct attention_call *call)
 {
     call->problem.k.shape[1] = call->problem.v.shape[1] = 0;
 }
 
-static void heads_not_a_multiple(struct call *call)
+static void heads_not_a_multiple(struct attention_call *call)
 {
     call->problem.k.shape[1] = call->problem.v.shape[1] = 3;
 }
 
-static void more_key_heads_than_heads(struct call *call)
+static void more_key_heads_than_heads(struct attention_call *call)
 {
     call->problem.k.shape[1] = call->problem.v.shape[1] = 8;
 }
 
-static void q_beyond_memory(struct call *call)
+static void q_beyond_memory(struct attention_call *call)
 {
     call->problem.q.stride[0] = INT64_MAX;
 }
 
-static void k_beyond_memory_backwards(struct call *call)
+static void k_beyond_memory_backwards(struct attention_call *call)
 {
     call->problem.k.stride[2] = INT64_MIN / 2;
 }
 
-static void v_of_booleans(struct call *call)
+static void v_of_booleans(struct attention_call *call)
 {
     call->problem.v.type = ATTN_BOOL;
 }
 
-static void v_without_data(struct call *call)
+static void v_without_data(struct attention_call *call)
 {
     call->problem.v.data = NULL;
 }
 
-static void v_of_other_heads(struct call *call)
+static void v_of_other_heads(struct attention_call *call)
 {
     call->problem.v.shape[1] = 1;
 }
 
-static void v_of_another_length(struct call *call)
+static void v_of_another_length(struct attention_call *call)
 {
     call->problem.v.shape[2] = KEYS - 1;
 }
 
-static void v_of_another_batch(struct call *call)
+static void v_of_another_batch(struct attention_call *call)
 {
     call->problem.v.shape[0] = 1;
 }
 
-static void o_of_booleans(struct call *call)
+static void o_of_booleans(struct attention_call *call)
 {
     call->o.type = ATTN_BOOL;
 }
 
-static void o_of_another_dim(struct call *call)
+static void o_of_another_dim(struct attention_call *call)
 {
     call->o.shape[3] = D_V - 1;
 }
 
-static void o_of_another_length(struct call *call)
+static void o_of_another_length(struct attention_call *call)
 {
     call->o.shape[2] = QUERIES + 1;
 }
 
-static void o_without_data(struct call *call)
+static void o_without_data(struct attention_call *call)
 {
     call->o.data = NULL;
 }
 
-static void stats_of_another_dim(struct call *call)
+static void stats_of_another_dim(struct attention_call *call)
 {
     call->stats.shape[3] = 1;
 }
 
-static void stats_of_booleans(struct call *call)
+static void stats_of_booleans(struct attention_call *call)
 {
     call->stats.type = ATTN_BOOL;
 }
@@ -347,26 +323,27 @@ static const struct fault faults[] = {
 static void make_fault(const void *argument)
 {
     const struct fault *fault = argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     float *o = call.o.data, *stats = call.stats.data, *written = call.weights.data;
     fault->change(&call);
     test_context("attn_forward");
-    check_message(&call, forward(&call), fault->status, fault->names, fault->says);
+    check_message(&call, attention_call_forward(&call), fault->status, fault->names, fault->says);
     CHECK_UNWRITTEN(o, ROWS * D_V);
     CHECK_UNWRITTEN(stats, ROWS * 2);
     if (!fault->forward_only) {
         test_context("attn_weights");
-        check_message(&call, weights(&call), fault->status, fault->names, fault->says);
+        check_message(&call, attention_call_weights(&call), fault->status, fault->names,
+                      fault->says);
         CHECK_UNWRITTEN(written, ROWS * KEYS);
     }
-    attn_context_destroy(call.context);
+    attention_call_end(&call);
 }
 
 static void missing_pointers(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     attn_context *context = call.context;
     const attn_tensor *q = &call.problem.q, *k = &call.problem.k, *v = &call.problem.v;
@@ -401,14 +378,17 @@ static void parts_outside_the_tensors(const void *argument)
     for (int axis = 0; axis < 4; axis++) {
         const int64_t begins[] = {1, -1, sizes[axis], sizes[axis] + 1, INT64_MAX, INT64_MIN};
         for (size_t n = 0; n < COUNT(begins); n++) {
-            struct call call;
+            struct attention_call call;
             begin(&call);
-            forward(&call);
-            call.begin[axis] = begins[n];
+            attention_call_forward(&call);
+            int64_t part_begin[4] = {0};
+            part_begin[axis] = begins[n];
+            call.begin = part_begin;
             test_context("axis %d, begin %lld", axis, (long long)begins[n]);
-            check_message(&call, weights(&call), ATTN_ERROR_SHAPE, "weights", "expected");
+            check_message(&call, attention_call_weights(&call), ATTN_ERROR_SHAPE, "weights",
+                          "expected");
             CHECK_UNWRITTEN((const float *)call.weights.data, ROWS * KEYS);
-            attn_context_destroy(call.context);
+            attention_call_end(&call);
         }
     }
 }
@@ -416,54 +396,54 @@ static void parts_outside_the_tensors(const void *argument)
 static void weights_of_the_wrong_kind(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
-    forward(&call);
+    attention_call_forward(&call);
     void *data = call.weights.data;
     call.weights.type = ATTN_BOOL;
-    check_message(&call, weights(&call), ATTN_ERROR_TYPE, "weights", "f32");
+    check_message(&call, attention_call_weights(&call), ATTN_ERROR_TYPE, "weights", "f32");
     call.weights.type = ATTN_F32;
     call.weights.data = NULL;
-    check_message(&call, weights(&call), ATTN_ERROR_ARGUMENT, "weights", "data");
+    check_message(&call, attention_call_weights(&call), ATTN_ERROR_ARGUMENT, "weights", "data");
     call.weights.data = data;
     call.weights.stride[3] = 0;
-    check_message(&call, weights(&call), ATTN_ERROR_OVERLAP, "weights", "twice");
+    check_message(&call, attention_call_weights(&call), ATTN_ERROR_OVERLAP, "weights", "twice");
     CHECK_UNWRITTEN((const float *)data, ROWS * KEYS);
-    attn_context_destroy(call.context);
+    attention_call_end(&call);
 }
 
 /* A failure is forgotten with the next success; a context stays usable. */
 static void the_message_is_of_the_last_call(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     CHECK_EQUAL(strlen(attn_message(call.context)), 0);
     call.problem.params.soft_cap = -1;
-    CHECK_EQUAL(forward(&call), ATTN_ERROR_ARGUMENT);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_ERROR_ARGUMENT);
     call.problem.params.soft_cap = 0;
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     CHECK_EQUAL(strlen(attn_message(call.context)), 0);
     call.problem.params.soft_cap = -1;
-    CHECK_EQUAL(weights(&call), ATTN_ERROR_ARGUMENT);
+    CHECK_EQUAL(attention_call_weights(&call), ATTN_ERROR_ARGUMENT);
     call.problem.params.soft_cap = 0;
-    CHECK_EQUAL(weights(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_weights(&call), ATTN_SUCCESS);
     CHECK_EQUAL(strlen(attn_message(call.context)), 0);
-    attn_context_destroy(call.context);
+    attention_call_end(&call);
 }
 
 /* Empty axes are a success; a fault beside them still is one. */
 static void empty_calls_are_checked_too(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     call.problem.q.shape[2] = call.o.shape[2] = call.stats.shape[2] = 0;
     call.problem.keep.shape[2] = call.problem.bias.shape[2] = 1;
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     call.problem.k.shape[3] = D_QK + 1;
-    CHECK_EQUAL(forward(&call), ATTN_ERROR_SHAPE);
-    attn_context_destroy(call.context);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_ERROR_SHAPE);
+    attention_call_end(&call);
 }
 
 static void initial_params(const void *argument)

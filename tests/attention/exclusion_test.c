@@ -9,8 +9,6 @@
 #include "harness/compare.h"
 #include "harness/isa.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 enum { BATCH = 2, HEADS = 2, QUERIES = 21, KEYS = 131, D_QK = 5, D_V = 19 };
 
 static const struct attention_sizes usual = {BATCH, HEADS, 1, QUERIES, KEYS, D_QK, D_V};
@@ -123,68 +121,75 @@ static float poison(size_t n)
     return poisons[n % COUNT(poisons)];
 }
 
-static void poison_in_keys(attn_isa isa)
+/* One strange number in one key of every batch, and what comes of it. */
+struct poisoning {
+    struct attention_problem problem;
+    struct attention_result clean, result;
+    int64_t key, column;
+};
+
+static void poison_one(attn_context *context, struct poisoning *poisoning, bool in_values,
+                       enum exclusion by, size_t n)
 {
-    attn_context *context = isa_context(isa, 1);
-    for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
-        for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
-            struct attention_problem problem;
-            struct attention_result clean, result;
-            make(&problem, by);
-            attention_solve(context, &problem, &clean);
-            int64_t key = poisoned_keys[n];
-            for (int64_t b = 0; b < BATCH; b++)
-                tensor_set(&problem.k, b, 0, key, (int64_t)n % D_QK, poison(n + by));
-            attention_solve(context, &problem, &result);
-            test_context("%g in key %d, excluded by %s", (double)poison(n + by), (int)key,
-                         names[by]);
-            check_other_rows(&problem, key, &clean, &result);
-            CHECK_RESULT(&problem, &result);
-            guarded_release_all();
-        }
-    }
-    attn_context_destroy(context);
+    struct attention_problem *problem = &poisoning->problem;
+    make(problem, by);
+    attention_solve(context, problem, &poisoning->clean);
+    const attn_tensor *poisoned = in_values ? &problem->v : &problem->k;
+    int64_t key = poisoning->key = poisoned_keys[n];
+    poisoning->column = (int64_t)n % poisoned->shape[3];
+    for (int64_t b = 0; b < BATCH; b++)
+        tensor_set(poisoned, b, 0, key, poisoning->column, poison(n + by));
+    attention_solve(context, problem, &poisoning->result);
+    test_context("%g in %s %d, excluded by %s", (double)poison(n + by), in_values ? "value" : "key",
+                 (int)key, names[by]);
+    check_other_rows(problem, key, &poisoning->clean, &poisoning->result);
+    CHECK_RESULT(problem, &poisoning->result);
 }
 
-static void poison_in_values(attn_isa isa)
+static void poison_in_keys(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
         for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
-            struct attention_problem problem;
-            struct attention_result clean, result;
-            make(&problem, by);
-            attention_solve(context, &problem, &clean);
-            int64_t key = poisoned_keys[n];
-            size_t column = n % D_V;
-            for (int64_t b = 0; b < BATCH; b++)
-                tensor_set(&problem.v, b, 0, key, (int64_t)column, poison(n + by));
-            attention_solve(context, &problem, &result);
-            test_context("%g in value %d, excluded by %s", (double)poison(n + by), (int)key,
-                         names[by]);
-            check_other_rows(&problem, key, &clean, &result);
-            CHECK_RESULT(&problem, &result);
-            CHECK_SAME_BITS(result.stats, clean.stats, 2 * clean.rows);
-            CHECK_SAME_BITS(result.weights, clean.weights, clean.weight_count);
-            /* A row that keeps it shows it in that column, and in no other. */
-            for (size_t row = 0; row < clean.rows; row++) {
-                const float *o = result.o + row * D_V, *before = clean.o + row * D_V;
-                if (!row_keeps(&problem, row, key))
-                    continue;
-                CHECK(!isfinite(o[column]));
-                CHECK_SAME_BITS(o, before, column);
-                CHECK_SAME_BITS(o + column + 1, before + column + 1, D_V - column - 1);
-            }
+            struct poisoning poisoning;
+            poison_one(context, &poisoning, false, by, n);
             guarded_release_all();
         }
     }
-    attn_context_destroy(context);
+}
+
+/* A row that keeps the value shows it in that column, and in no other. */
+static void check_rows_that_keep(const struct poisoning *poisoning)
+{
+    size_t column = (size_t)poisoning->column;
+    for (size_t row = 0; row < poisoning->clean.rows; row++) {
+        const float *o = poisoning->result.o + row * D_V;
+        const float *before = poisoning->clean.o + row * D_V;
+        if (!row_keeps(&poisoning->problem, row, poisoning->key))
+            continue;
+        CHECK(!isfinite(o[column]));
+        CHECK_SAME_BITS(o, before, column);
+        CHECK_SAME_BITS(o + column + 1, before + column + 1, D_V - column - 1);
+    }
+}
+
+static void poison_in_values(attn_context *context)
+{
+    for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
+        for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
+            struct poisoning poisoning;
+            poison_one(context, &poisoning, true, by, n);
+            const struct attention_result *clean = &poisoning.clean, *result = &poisoning.result;
+            CHECK_SAME_BITS(result->stats, clean->stats, 2 * clean->rows);
+            CHECK_SAME_BITS(result->weights, clean->weights, clean->weight_count);
+            check_rows_that_keep(&poisoning);
+            guarded_release_all();
+        }
+    }
 }
 
 /* All excluded keys at once, as padding that was never written. */
-static void poison_everywhere_excluded(attn_isa isa)
+static void poison_everywhere_excluded(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
         struct attention_problem problem;
         struct attention_result clean, result;
@@ -205,12 +210,10 @@ static void poison_everywhere_excluded(attn_isa isa)
         CHECK_SAME_RESULT(&result, &clean);
         guarded_release_all();
     }
-    attn_context_destroy(context);
 }
 
-static void poison_in_a_query_stays_in_its_row(attn_isa isa)
+static void poison_in_a_query_stays_in_its_row(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (int64_t i = 0; i < QUERIES; i++) {
         struct attention_problem problem;
         struct attention_result clean, result;
@@ -232,13 +235,11 @@ static void poison_in_a_query_stays_in_its_row(attn_isa isa)
         }
         guarded_release_all();
     }
-    attn_context_destroy(context);
 }
 
 /* A score of −inf that comes out of q·k excludes like any other. */
-static void a_score_of_minus_infinity_excludes(attn_isa isa)
+static void a_score_of_minus_infinity_excludes(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result without, with;
     attention_make(&problem, &(struct attention_sizes){1, 1, 1, 3, 7, 1, 2}, 5);
@@ -263,12 +264,10 @@ static void a_score_of_minus_infinity_excludes(attn_isa isa)
     tensor_set(&problem.k, 0, 0, 2, 0, INFINITY);
     attention_solve(context, &problem, &with);
     CHECK_ALL(with.o, NAN, with.outputs);
-    attn_context_destroy(context);
 }
 
-static void rows_without_a_key(attn_isa isa)
+static void rows_without_a_key(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (int with_sink = 0; with_sink < 2; with_sink++) {
         static const float sinks[HEADS] = {-700, 80};
         struct attention_problem problem;
@@ -291,13 +290,11 @@ static void rows_without_a_key(attn_isa isa)
         }
         CHECK(empty_rows > 0 && empty_rows < result.rows);
     }
-    attn_context_destroy(context);
 }
 
 /* A mask of a large finite number is a score like any other: rows of only such keys are uniform. */
-static void finite_masks_are_scores(attn_isa isa)
+static void finite_masks_are_scores(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const float masks[] = {-1e4f, -1e9f, -1e30f, -3.4028235e38f};
     for (size_t n = 0; n < COUNT(masks); n++) {
         struct attention_problem problem;
@@ -315,17 +312,16 @@ static void finite_masks_are_scores(attn_isa isa)
             for (size_t j = 0; j < 130; j++)
                 CHECK_WITHIN(result.weights[row * 130 + j], row == 3 ? (j == 77) : 1.0 / 130, 1e-9);
     }
-    attn_context_destroy(context);
 }
 
 int main(void)
 {
-    isa_each("NaN and Inf in K of excluded keys", poison_in_keys);
-    isa_each("NaN and Inf in V of excluded keys", poison_in_values);
-    isa_each("NaN and Inf wherever nobody looks", poison_everywhere_excluded);
-    isa_each("NaN in a query stays in its row", poison_in_a_query_stays_in_its_row);
-    isa_each("a score of -inf excludes", a_score_of_minus_infinity_excludes);
-    isa_each("rows without a key", rows_without_a_key);
-    isa_each("finite masks are scores", finite_masks_are_scores);
+    isa_each_context("NaN and Inf in K of excluded keys", poison_in_keys);
+    isa_each_context("NaN and Inf in V of excluded keys", poison_in_values);
+    isa_each_context("NaN and Inf wherever nobody looks", poison_everywhere_excluded);
+    isa_each_context("NaN in a query stays in its row", poison_in_a_query_stays_in_its_row);
+    isa_each_context("a score of -inf excludes", a_score_of_minus_infinity_excludes);
+    isa_each_context("rows without a key", rows_without_a_key);
+    isa_each_context("finite masks are scores", finite_masks_are_scores);
     return test_finish();
 }

@@ -9,8 +9,6 @@
 #include "harness/compare.h"
 #include "harness/isa.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 enum { BATCH = 2, HEADS = 4, KEY_HEADS = 2, QUERIES = 41, KEYS = 203, D_QK = 11, D_V = 13 };
 
 static const struct attention_sizes usual = {BATCH, HEADS, KEY_HEADS, QUERIES, KEYS, D_QK, D_V};
@@ -35,9 +33,8 @@ static void make_rich(struct attention_problem *problem)
     problem->params.soft_cap = 5;
 }
 
-static void ones_blend_to_one(attn_isa isa)
+static void ones_blend_to_one(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result result;
     make_rich(&problem);
@@ -46,12 +43,10 @@ static void ones_blend_to_one(attn_isa isa)
     attention_solve(context, &problem, &result);
     for (size_t i = 0; i < result.outputs; i++)
         CHECK_WITHIN(result.o[i], result.stats[2 * (i / D_V) + 1] > 0 ? 1 : 0, 1e-6);
-    attn_context_destroy(context);
 }
 
-static void the_future_leaves_the_past_alone(attn_isa isa)
+static void the_future_leaves_the_past_alone(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const int64_t positions[] = {1, 7, 8, 15, 16, 17, 40};
     for (size_t n = 0; n < COUNT(positions); n++) {
         for (int64_t offset = 0; offset <= 100; offset += 50) {
@@ -84,13 +79,11 @@ static void the_future_leaves_the_past_alone(attn_isa isa)
             guarded_release_all();
         }
     }
-    attn_context_destroy(context);
 }
 
 /* Within what rounding the shifted scores costs. */
-static void shifting_all_scores(attn_isa isa)
+static void shifting_all_scores(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (float shift = -64; shift <= 64; shift += 32) {
         struct attention_problem problem;
         struct attention_result plain, shifted;
@@ -105,13 +98,11 @@ static void shifting_all_scores(attn_isa isa)
         for (size_t row = 0; row < plain.rows; row++)
             CHECK_WITHIN(shifted.stats[2 * row], plain.stats[2 * row] + shift, 1e-5);
     }
-    attn_context_destroy(context);
 }
 
 /* Within what another order of summation costs. */
-static void permuting_the_keys(attn_isa isa)
+static void permuting_the_keys(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result straight, permuted;
     attention_make(&problem, &usual, 7);
@@ -134,12 +125,10 @@ static void permuting_the_keys(attn_isa isa)
             CHECK_WITHIN(permuted.weights[row * KEYS + KEYS - 1 - j],
                          straight.weights[row * KEYS + j], 1e-6);
     }
-    attn_context_destroy(context);
 }
 
-static void linear_in_the_values(attn_isa isa)
+static void linear_in_the_values(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result first, second, both;
     make_rich(&problem);
@@ -156,12 +145,10 @@ static void linear_in_the_values(attn_isa isa)
     for (size_t i = 0; i < both.outputs; i++)
         CHECK_WITHIN(both.o[i], 2 * (double)first.o[i] - 3 * (double)second.o[i], 5e-6);
     CHECK_SAME_BITS(both.weights, first.weights, first.weight_count);
-    attn_context_destroy(context);
 }
 
-static void asking_changes_nothing(attn_isa isa)
+static void asking_changes_nothing(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result asked;
     make_rich(&problem);
@@ -182,7 +169,6 @@ static void asking_changes_nothing(attn_isa isa)
         attn_forward(context, &problem.params, &problem.q, &problem.k, &problem.v, &o, &stats),
         ATTN_SUCCESS);
     CHECK_SAME_BITS((const float *)stats.data, asked.stats, 2 * asked.rows);
-    attn_context_destroy(context);
 }
 
 static void any_number_of_threads(attn_isa isa)
@@ -210,9 +196,8 @@ static attn_tensor mask_part(const attn_tensor *mask, int axis, int64_t begin, i
     return mask->shape[axis] == 1 ? *mask : tensor_part(mask, axis, begin, count);
 }
 
-static void a_batch_and_head_alone(attn_isa isa)
+static void a_batch_and_head_alone(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result all;
     make_rich(&problem);
@@ -249,12 +234,10 @@ static void a_batch_and_head_alone(attn_isa isa)
             CHECK_SAME_RESULT(&result, &expected);
         }
     }
-    attn_context_destroy(context);
 }
 
-static void queries_in_parts(attn_isa isa)
+static void queries_in_parts(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result all;
     make_rich(&problem);
@@ -283,12 +266,10 @@ static void queries_in_parts(attn_isa isa)
                             (size_t)(count * KEYS));
         }
     }
-    attn_context_destroy(context);
 }
 
-static void grouped_heads_are_repeated_heads(attn_isa isa)
+static void grouped_heads_are_repeated_heads(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result grouped, repeated;
     make_rich(&problem);
@@ -307,16 +288,14 @@ static void grouped_heads_are_repeated_heads(attn_isa isa)
     }
     attention_solve(context, &problem, &repeated);
     CHECK_SAME_RESULT(&repeated, &grouped);
-    attn_context_destroy(context);
 }
 
 /* An option that excludes nothing and adds nothing. */
-static void neutral_options_change_nothing(attn_isa isa)
+static void neutral_options_change_nothing(attn_context *context)
 {
     static const int64_t all_keys[BATCH] = {KEYS, KEYS};
     static const float flat[HEADS] = {0, 0, 0, 0};
     static const float no_sinks[HEADS] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    attn_context *context = isa_context(isa, 1);
     struct attention_result plain, result;
     struct attention_problem problem;
     attention_make(&problem, &usual, 10);
@@ -361,7 +340,6 @@ static void neutral_options_change_nothing(attn_isa isa)
         test_context("option %d", option);
         CHECK_SAME_RESULT(&result, &plain);
     }
-    attn_context_destroy(context);
 }
 
 static void the_past_of_a_context_changes_nothing(attn_isa isa)
@@ -382,17 +360,17 @@ static void the_past_of_a_context_changes_nothing(attn_isa isa)
 
 int main(void)
 {
-    isa_each("values of one blend to one", ones_blend_to_one);
-    isa_each("causal: the future leaves the past alone", the_future_leaves_the_past_alone);
-    isa_each("shifting all scores", shifting_all_scores);
-    isa_each("permuting the keys", permuting_the_keys);
-    isa_each("linear in the values", linear_in_the_values);
-    isa_each("asking for statistics changes nothing", asking_changes_nothing);
+    isa_each_context("values of one blend to one", ones_blend_to_one);
+    isa_each_context("causal: the future leaves the past alone", the_future_leaves_the_past_alone);
+    isa_each_context("shifting all scores", shifting_all_scores);
+    isa_each_context("permuting the keys", permuting_the_keys);
+    isa_each_context("linear in the values", linear_in_the_values);
+    isa_each_context("asking for statistics changes nothing", asking_changes_nothing);
     isa_each("any number of threads", any_number_of_threads);
-    isa_each("a batch and head alone or among others", a_batch_and_head_alone);
-    isa_each("queries in parts", queries_in_parts);
-    isa_each("grouped heads are repeated heads", grouped_heads_are_repeated_heads);
-    isa_each("neutral options change nothing", neutral_options_change_nothing);
+    isa_each_context("a batch and head alone or among others", a_batch_and_head_alone);
+    isa_each_context("queries in parts", queries_in_parts);
+    isa_each_context("grouped heads are repeated heads", grouped_heads_are_repeated_heads);
+    isa_each_context("neutral options change nothing", neutral_options_change_nothing);
     isa_each("the past of a context changes nothing", the_past_of_a_context_changes_nothing);
     return test_finish();
 }

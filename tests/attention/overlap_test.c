@@ -4,50 +4,18 @@
 
 #include <string.h>
 
+#include "attention_call.h"
 #include "harness/attention_problem.h"
 #include "harness/compare.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 enum { BATCH = 2, HEADS = 2, QUERIES = 5, KEYS = 7, D = 4, ROWS = BATCH * HEADS * QUERIES };
 
-struct call {
-    attn_context *context;
-    struct attention_problem problem;
-    attn_tensor o, stats, weights;
-};
-
-static void begin(struct call *call)
+static void begin(struct attention_call *call)
 {
-    attn_context_create(&call->context, NULL);
-    attention_make(&call->problem,
-                   &(struct attention_sizes){BATCH, HEADS, HEADS, QUERIES, KEYS, D, D}, 1);
-    call->o = tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, D, LAYOUT_PACKED, GUARD_BEHIND);
-    call->stats = tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, 2, LAYOUT_PACKED, GUARD_BEHIND);
-    call->weights =
-        tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, KEYS, LAYOUT_PACKED, GUARD_BEHIND);
+    attention_call_begin(call, &(struct attention_sizes){BATCH, HEADS, HEADS, QUERIES, KEYS, D, D});
 }
 
-static attn_status forward(struct call *call)
-{
-    const struct attention_problem *problem = &call->problem;
-    return attn_forward(call->context, &problem->params, &problem->q, &problem->k, &problem->v,
-                        &call->o, &call->stats);
-}
-
-static attn_status weights(struct call *call)
-{
-    const struct attention_problem *problem = &call->problem;
-    return attn_weights(call->context, &problem->params, &problem->q, &problem->k, &call->stats,
-                        NULL, &call->weights);
-}
-
-static void end(struct call *call)
-{
-    attn_context_destroy(call->context);
-}
-
-static void check_refused(struct call *call, attn_status status, const char *output,
+static void check_refused(struct attention_call *call, attn_status status, const char *output,
                           const char *other)
 {
     CHECK_EQUAL(status, ATTN_ERROR_OVERLAP);
@@ -60,40 +28,40 @@ static void an_output_on_itself(const void *argument)
 {
     (void)argument;
     for (int axis = 0; axis < 4; axis++) {
-        struct call call;
+        struct attention_call call;
         begin(&call);
         float *memory = call.o.data;
         call.o.stride[axis] = 0;
         test_context("stride 0 on axis %d", axis);
-        check_refused(&call, forward(&call), "o ", "twice");
+        check_refused(&call, attention_call_forward(&call), "o ", "twice");
         CHECK_UNWRITTEN(memory, ROWS * D);
-        end(&call);
+        attention_call_end(&call);
     }
     /* Rows that reach into the next one, heads that lie on batches, a reversed axis on another. */
     const int64_t strides[][4] = {{40, 20, 3, 1}, {20, 20, 4, 1}, {40, 20, 4, 4},
                                   {40, 20, 2, 1}, {40, 16, 4, 1}, {6, 2, 4, 1}};
     for (size_t n = 0; n < COUNT(strides); n++) {
-        struct call call;
+        struct attention_call call;
         begin(&call);
         memcpy(call.o.stride, strides[n], sizeof strides[n]);
         test_context("strides %zu", n);
-        check_refused(&call, forward(&call), "o ", "twice");
+        check_refused(&call, attention_call_forward(&call), "o ", "twice");
         CHECK_UNWRITTEN((const float *)call.o.data, ROWS * D);
-        end(&call);
+        attention_call_end(&call);
     }
 }
 
 static void axes_of_one_may_have_any_stride(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     call.problem.q.shape[0] = call.problem.k.shape[0] = call.problem.v.shape[0] = 1;
     call.o.shape[0] = call.stats.shape[0] = call.weights.shape[0] = 1;
     call.o.stride[0] = call.stats.stride[0] = call.weights.stride[0] = 0;
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
-    CHECK_EQUAL(weights(&call), ATTN_SUCCESS);
-    end(&call);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_weights(&call), ATTN_SUCCESS);
+    attention_call_end(&call);
 }
 
 static void an_output_on_an_input(const void *argument)
@@ -103,7 +71,7 @@ static void an_output_on_an_input(const void *argument)
     for (size_t n = 0; n < COUNT(names); n++) {
         /* From the first byte, from the last, one element in. */
         for (int place = 0; place < 3; place++) {
-            struct call call;
+            struct attention_call call;
             begin(&call);
             attention_add_bias(&call.problem, (int64_t[]){1, 1, QUERIES, KEYS}, 2);
             attn_tensor *inputs[] = {&call.problem.q, &call.problem.k, &call.problem.v,
@@ -120,16 +88,16 @@ static void an_output_on_an_input(const void *argument)
                           : place == 1 ? inside + count - 1
                                        : inside - ROWS * D + 1;
             test_context("o at place %d of %s", place, names[n]);
-            check_refused(&call, forward(&call), "o ", names[n]);
+            check_refused(&call, attention_call_forward(&call), "o ", names[n]);
             CHECK_SAME_BITS(inside, before, count);
             CHECK_UNWRITTEN(room, ROWS * D);
             CHECK_UNWRITTEN(inside + count, ROWS * D);
 
             /* Beside it is not on it. */
             call.o.data = inside + count;
-            CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+            CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
             CHECK(n == 4 || memcmp(inside, before, count * sizeof *before) == 0);
-            end(&call);
+            attention_call_end(&call);
         }
     }
 }
@@ -137,7 +105,7 @@ static void an_output_on_an_input(const void *argument)
 static void statistics_and_weights_on_inputs(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     void *apart = call.stats.data;
     attn_tensor *const inputs[] = {&call.problem.q, &call.problem.k, &call.problem.v};
@@ -145,19 +113,19 @@ static void statistics_and_weights_on_inputs(const void *argument)
     for (size_t n = 0; n < COUNT(inputs); n++) {
         call.stats.data = inputs[n]->data;
         test_context("stats on %s", names[n]);
-        check_refused(&call, forward(&call), "stats", names[n]);
+        check_refused(&call, attention_call_forward(&call), "stats", names[n]);
     }
     call.stats.data = apart;
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     for (size_t n = 0; n < 2; n++) {
         call.weights.data = inputs[n]->data;
         test_context("weights on %s", names[n]);
-        check_refused(&call, weights(&call), "weights", names[n]);
+        check_refused(&call, attention_call_weights(&call), "weights", names[n]);
     }
     call.weights.data = call.stats.data;
     test_context("weights on stats");
-    check_refused(&call, weights(&call), "weights", "stats");
-    end(&call);
+    check_refused(&call, attention_call_weights(&call), "weights", "stats");
+    attention_call_end(&call);
 }
 
 /* A mask is bytes, an output floats: any byte that both have counts. */
@@ -165,33 +133,33 @@ static void an_output_on_a_mask(const void *argument)
 {
     (void)argument;
     for (size_t byte = 0; byte < 8; byte++) {
-        struct call call;
+        struct attention_call call;
         begin(&call);
         attention_add_keep(&call.problem, (int64_t[]){1, 1, 1, KEYS}, 2, 2);
         unsigned char *room = (unsigned char *)call.o.data;
         memset(room, 1, ROWS * D * sizeof(float));
         call.problem.keep.data = room + ROWS * D * sizeof(float) / 2 + byte;
         test_context("mask at byte %zu", byte);
-        check_refused(&call, forward(&call), "o ", "params.keep");
-        end(&call);
+        check_refused(&call, attention_call_forward(&call), "o ", "params.keep");
+        attention_call_end(&call);
     }
 }
 
 static void outputs_on_arrays_of_params(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     memset(call.o.data, 0, ROWS * D * sizeof(float));
     call.problem.params.alibi_slopes = call.o.data;
-    check_refused(&call, forward(&call), "o ", "alibi_slopes");
+    check_refused(&call, attention_call_forward(&call), "o ", "alibi_slopes");
     call.problem.params.alibi_slopes = NULL;
     call.problem.params.sinks = (float *)call.o.data + 3;
-    check_refused(&call, forward(&call), "o ", "sinks");
+    check_refused(&call, attention_call_forward(&call), "o ", "sinks");
     call.problem.params.sinks = NULL;
     call.problem.params.key_lengths = call.o.data;
-    check_refused(&call, forward(&call), "o ", "key_lengths");
-    end(&call);
+    check_refused(&call, attention_call_forward(&call), "o ", "key_lengths");
+    attention_call_end(&call);
 }
 
 /* o and stats, and then o and an input, in turn in one buffer: by rows, and by single elements. */
@@ -199,9 +167,9 @@ static void interleaved_views_are_legal(const void *argument)
 {
     (void)argument;
     enum { ROW = D + 2 };
-    struct call call;
+    struct attention_call call;
     begin(&call);
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     float *expected = tensor_packed_copy(&call.o);
     float *stats = tensor_packed_copy(&call.stats);
 
@@ -211,13 +179,13 @@ static void interleaved_views_are_legal(const void *argument)
     call.stats.data = rows + D;
     memcpy(call.o.stride, by_rows, sizeof by_rows);
     memcpy(call.stats.stride, by_rows, sizeof by_rows);
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     CHECK_SAME_BITS(tensor_packed_copy(&call.o), expected, ROWS * D);
     CHECK_SAME_BITS(tensor_packed_copy(&call.stats), stats, ROWS * 2);
 
     /* One more element to the left and they meet. */
     call.stats.data = rows + D - 1;
-    check_refused(&call, forward(&call), "stats", "o");
+    check_refused(&call, attention_call_forward(&call), "stats", "o");
 
     float *pairs = guarded_floats(2 * ROWS * D, GUARD_BEHIND);
     const int64_t by_elements[4] = {2 * HEADS * QUERIES * D, 2 * QUERIES * D, 2 * D, 2};
@@ -229,20 +197,20 @@ static void interleaved_views_are_legal(const void *argument)
     call.o.data = pairs;
     memcpy(call.o.stride, by_elements, sizeof by_elements);
     call.stats = tensor_allocate(ATTN_F32, BATCH, HEADS, QUERIES, 2, LAYOUT_PACKED, GUARD_BEHIND);
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
     CHECK_SAME_BITS(tensor_packed_copy(&call.o), expected, ROWS * D);
-    end(&call);
+    attention_call_end(&call);
 }
 
 static void inputs_may_meet(const void *argument)
 {
     (void)argument;
-    struct call call;
+    struct attention_call call;
     begin(&call);
     call.problem.v = call.problem.k;
     call.problem.q = tensor_part(&call.problem.k, 2, 0, QUERIES);
-    CHECK_EQUAL(forward(&call), ATTN_SUCCESS);
-    end(&call);
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
+    attention_call_end(&call);
 }
 
 /* The stride of an axis of one element leads nowhere and may be any number, and a tensor without

@@ -8,8 +8,6 @@
 #include "harness/compare.h"
 #include "harness/isa.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const struct attention_sizes usual = {2, 4, 2, 19, 101, 17, 9};
 
 /* The problem with its inputs packed. */
@@ -31,9 +29,8 @@ static void solve_packed(attn_context *context, const struct attention_problem *
     attention_solve(context, &packed, result);
 }
 
-static void inputs_in_any_layout(attn_isa isa)
+static void inputs_in_any_layout(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (enum layout layout = 0; layout < LAYOUT_INPUTS; layout++) {
         for (int which = 0; which < 5; which++) {
             for (enum guard_side side = GUARD_BEHIND; side <= GUARD_BEFORE; side++) {
@@ -54,12 +51,10 @@ static void inputs_in_any_layout(attn_isa isa)
             }
         }
     }
-    attn_context_destroy(context);
 }
 
-static void outputs_in_any_layout(attn_isa isa)
+static void outputs_in_any_layout(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     for (enum layout layout = 0; layout < LAYOUT_OUTPUTS; layout++) {
         for (enum guard_side side = GUARD_BEHIND; side <= GUARD_BEFORE; side++) {
             struct attention_problem problem;
@@ -74,13 +69,11 @@ static void outputs_in_any_layout(attn_isa isa)
             guarded_release_all();
         }
     }
-    attn_context_destroy(context);
 }
 
-static void gaps_of_outputs_stay_as_they_are(attn_isa isa)
+static void gaps_of_outputs_stay_as_they_are(attn_context *context)
 {
     enum { GAP = 3, D = 5, ROWS = 18, ROW = D + GAP };
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     attention_make(&problem, &(struct attention_sizes){1, 1, 1, ROWS, 7, 4, D}, 5);
     float *memory = guarded_floats(ROWS * ROW, GUARD_BEHIND);
@@ -93,14 +86,12 @@ static void gaps_of_outputs_stay_as_they_are(attn_isa isa)
         for (int c = 0; c < D; c++)
             CHECK(isfinite(memory[row * ROW + 1 + c]));
     }
-    attn_context_destroy(context);
 }
 
 /* q | k | v | o of each token side by side, heads within, as one linear layer writes them. */
-static void slices_of_one_buffer(attn_isa isa)
+static void slices_of_one_buffer(attn_context *context)
 {
     enum { BATCH = 2, HEADS = 3, TOKENS = 23, D = 8, ROW = 4 * HEADS * D };
-    attn_context *context = isa_context(isa, 1);
     float *memory = guarded_floats(BATCH * TOKENS * ROW, GUARD_BEHIND);
     struct random_source source = {6};
     random_floats(&source, -1, 1, memory, BATCH * TOKENS * ROW);
@@ -115,7 +106,6 @@ static void slices_of_one_buffer(attn_isa isa)
     CHECK_EQUAL(attn_forward(context, NULL, &slices[0], &slices[1], &slices[2], &slices[3], NULL),
                 ATTN_SUCCESS);
     CHECK_SAME_BITS(tensor_packed_copy(&slices[3]), packed.o, packed.outputs);
-    attn_context_destroy(context);
 }
 
 /* A tensor [2, 1, rows, d] whose batches lie more than 2³¹ elements apart, in address space of
@@ -131,11 +121,10 @@ static attn_tensor far_apart(int64_t rows, int64_t d, int64_t batch_stride)
     return (attn_tensor){first, ATTN_F32, {2, 1, rows, d}, {batch_stride, rows * d, d, 1}};
 }
 
-static void strides_beyond_31_bits(attn_isa isa)
+static void strides_beyond_31_bits(attn_context *context)
 {
     const int64_t strides[] = {(INT64_C(1) << 31) + 64, (INT64_C(1) << 32) + 64,
                                -(INT64_C(1) << 31) - 64};
-    attn_context *context = isa_context(isa, 1);
     for (size_t n = 0; n < COUNT(strides); n++) {
         struct attention_problem problem;
         attn_params_init(&problem.params);
@@ -160,7 +149,6 @@ static void strides_beyond_31_bits(attn_isa isa)
         CHECK_SAME_BITS(tensor_packed_copy(&weights), packed.weights, packed.weight_count);
         guarded_release_all();
     }
-    attn_context_destroy(context);
 }
 
 static void packed_view(const void *argument)
@@ -176,11 +164,11 @@ static void packed_view(const void *argument)
 
 int main(void)
 {
-    isa_each("inputs in any layout", inputs_in_any_layout);
-    isa_each("outputs in any layout", outputs_in_any_layout);
-    isa_each("gaps of outputs stay as they are", gaps_of_outputs_stay_as_they_are);
-    isa_each("slices of one buffer", slices_of_one_buffer);
-    isa_each("batch strides beyond 31 bits", strides_beyond_31_bits);
+    isa_each_context("inputs in any layout", inputs_in_any_layout);
+    isa_each_context("outputs in any layout", outputs_in_any_layout);
+    isa_each_context("gaps of outputs stay as they are", gaps_of_outputs_stay_as_they_are);
+    isa_each_context("slices of one buffer", slices_of_one_buffer);
+    isa_each_context("batch strides beyond 31 bits", strides_beyond_31_bits);
     test_run(packed_view, NULL, "attn_tensor_packed is row-major");
     return test_finish();
 }

@@ -7,8 +7,6 @@
 #include "harness/compare.h"
 #include "harness/isa.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static double row_sum(const float *weights, int64_t keys)
 {
     double sum = 0;
@@ -17,9 +15,8 @@ static double row_sum(const float *weights, int64_t keys)
     return sum;
 }
 
-static void rows_sum_to_one(attn_isa isa)
+static void rows_sum_to_one(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const int64_t key_counts[] = {1, 2, 95, 96, 97, 500, 5000};
     const float sizes[] = {0, 1, 10, 100};
     for (size_t a = 0; a < COUNT(key_counts); a++) {
@@ -40,14 +37,12 @@ static void rows_sum_to_one(attn_isa isa)
             guarded_release_all();
         }
     }
-    attn_context_destroy(context);
 }
 
 /* Scores whose spacing as floats is far coarser than a weight needs: m and l must meet the very
  * bits that the forward saw. */
-static void rows_sum_to_one_far_out(attn_isa isa)
+static void rows_sum_to_one_far_out(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     const float levels[] = {1e4f, -1e4f, 1e6f, -1e6f};
     for (size_t n = 0; n < COUNT(levels); n++) {
         struct attention_problem problem;
@@ -63,7 +58,6 @@ static void rows_sum_to_one_far_out(attn_isa isa)
             CHECK_WITHIN(row_sum(result.weights + row * 700, 700), 1, 1e-6);
         guarded_release_all();
     }
-    attn_context_destroy(context);
 }
 
 enum { BATCH = 2, HEADS = 4, QUERIES = 35, KEYS = 207, D_V = 6 };
@@ -114,10 +108,9 @@ static void any_part_equals_the_whole(attn_isa isa)
 }
 
 /* |Σ p·v − o| ≤ c·ε·Σ p|v|: exp, the division and the sums are rounded, the scores are the same. */
-static void weights_times_values_are_the_output(attn_isa isa)
+static void weights_times_values_are_the_output(attn_context *context)
 {
     const double c = 16;
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result result;
     make_masked(&problem);
@@ -136,13 +129,11 @@ static void weights_times_values_are_the_output(attn_isa isa)
             CHECK_WITHIN(result.o[row * D_V + (size_t)column], sum, c * 0x1p-24 * size);
         }
     }
-    attn_context_destroy(context);
 }
 
-static void a_sink_takes_its_share(attn_isa isa)
+static void a_sink_takes_its_share(attn_context *context)
 {
     const float levels[] = {-90, -1, 0, 5, 90};
-    attn_context *context = isa_context(isa, 1);
     for (size_t n = 0; n < COUNT(levels); n++) {
         const float sinks[] = {levels[n]};
         struct attention_problem problem;
@@ -159,12 +150,10 @@ static void a_sink_takes_its_share(attn_isa isa)
             CHECK_WITHIN(row_sum(result.weights + row * 101, 101), 1 - share, 1e-6);
         }
     }
-    attn_context_destroy(context);
 }
 
-static void excluded_weights_are_exactly_zero(attn_isa isa)
+static void excluded_weights_are_exactly_zero(attn_context *context)
 {
-    attn_context *context = isa_context(isa, 1);
     struct attention_problem problem;
     struct attention_result result;
     make_masked(&problem);
@@ -181,16 +170,15 @@ static void excluded_weights_are_exactly_zero(attn_isa isa)
         CHECK(result.weights[i] == 0);
     }
     CHECK(excluded > 0);
-    attn_context_destroy(context);
 }
 
 int main(void)
 {
-    isa_each("rows sum to one", rows_sum_to_one);
-    isa_each("rows sum to one far out", rows_sum_to_one_far_out);
+    isa_each_context("rows sum to one", rows_sum_to_one);
+    isa_each_context("rows sum to one far out", rows_sum_to_one_far_out);
     isa_each("any part equals the whole", any_part_equals_the_whole);
-    isa_each("weights times values are the output", weights_times_values_are_the_output);
-    isa_each("a sink takes its share", a_sink_takes_its_share);
-    isa_each("excluded weights are exactly zero", excluded_weights_are_exactly_zero);
+    isa_each_context("weights times values are the output", weights_times_values_are_the_output);
+    isa_each_context("a sink takes its share", a_sink_takes_its_share);
+    isa_each_context("excluded weights are exactly zero", excluded_weights_are_exactly_zero);
     return test_finish();
 }

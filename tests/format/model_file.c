@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json_file.h"
 #include "cmocka_test.h"
 #include "scratch_folder.h"
 
@@ -21,26 +19,6 @@ void write_safetensors(const char *folder, const char *name, const char *header,
         bytes[8 + header_size + i] = (unsigned char)i;
     scratch_write(folder, name, bytes, size);
     free(bytes);
-}
-
-char *test_data_path(const char *name)
-{
-    const char *folder = getenv("ATTN_TEST_DATA");
-    assert_non_null(folder);
-    char *path = attn_path_join(folder, name);
-    assert_non_null(path);
-    return path;
-}
-
-json_t *test_data_json(const char *name)
-{
-    struct attn_error error;
-    json_t *object;
-    char *path = test_data_path(name);
-    if (!attn_json_read_object(path, SIZE_MAX, &object, &error))
-        fail_msg("%s", error.message);
-    free(path);
-    return object;
 }
 
 void assert_tensor(const struct stored_tensor *tensor, const json_t *shape, const json_t *data)

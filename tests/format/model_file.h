@@ -5,16 +5,11 @@
 #include <jansson.h>
 
 #include "format/stored_tensor.h"
+#include "test_data.h"
 
 /* Writes FOLDER/NAME: the length of `header`, the header, `data_size` bytes that count 0, 1, 2, …
  */
 void write_safetensors(const char *folder, const char *name, const char *header, size_t data_size);
-
-/* FOLDER/NAME of the folder that ATTN_TEST_DATA names, newly allocated. */
-char *test_data_path(const char *name);
-
-/* The JSON object in test_data_path(name); release with json_decref. */
-json_t *test_data_json(const char *name);
 
 /* Fails unless the tensor has this shape and reads as these numbers. */
 void assert_tensor(const struct stored_tensor *tensor, const json_t *shape, const json_t *data);

@@ -16,9 +16,11 @@ attn_context *isa_context(attn_isa isa, int threads)
     return context;
 }
 
+/* One of the two bodies. */
 struct visit {
     attn_isa isa;
     void (*body)(attn_isa isa);
+    void (*context_body)(attn_context *context);
 };
 
 static bool is_known(attn_isa isa)
@@ -39,17 +41,34 @@ bool isa_is_available(attn_isa isa)
 static void visit_isa(const void *argument)
 {
     const struct visit *visit = argument;
-    if (isa_is_available(visit->isa))
-        visit->body(visit->isa);
-    else
+    if (!isa_is_available(visit->isa)) {
         test_skip("%s is not available here", attn_isa_name(visit->isa));
+        return;
+    }
+    if (visit->body) {
+        visit->body(visit->isa);
+        return;
+    }
+    attn_context *context = isa_context(visit->isa, 1);
+    visit->context_body(context);
+    attn_context_destroy(context);
+}
+
+static void visit_each(const char *name, struct visit visit)
+{
+    for (int value = 0; value < ATTN_ISA_BEST; value++) {
+        visit.isa = (attn_isa)value;
+        if (is_known(visit.isa))
+            test_run(visit_isa, &visit, "%s [%s]", name, attn_isa_name(visit.isa));
+    }
 }
 
 void isa_each(const char *name, void (*body)(attn_isa isa))
 {
-    for (int value = 0; value < ATTN_ISA_BEST; value++) {
-        struct visit visit = {(attn_isa)value, body};
-        if (is_known(visit.isa))
-            test_run(visit_isa, &visit, "%s [%s]", name, attn_isa_name(visit.isa));
-    }
+    visit_each(name, (struct visit){.body = body});
+}
+
+void isa_each_context(const char *name, void (*body)(attn_context *context))
+{
+    visit_each(name, (struct visit){.context_body = body});
 }

@@ -17,4 +17,7 @@ bool isa_is_available(attn_isa isa);
  * or ATTN_ISA does not allow is reported as skipped under its name. */
 void isa_each(const char *name, void (*body)(attn_isa isa));
 
+/* The same for a body that needs no more than one context of one thread. */
+void isa_each_context(const char *name, void (*body)(attn_context *context));
+
 #endif

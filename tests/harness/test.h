@@ -15,6 +15,9 @@
 #define TEST_FORMAT(text, first)
 #endif
 
+/* The elements of an array. */
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
 typedef void test_body(const void *argument);
 
 /* Runs one test under a printf-like name; afterwards all buffers of harness/guarded.h are released.

@@ -10,8 +10,6 @@
 #include "harness/random.h"
 #include "kernel/kernel.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const enum guard_side sides[] = {GUARD_BEHIND, GUARD_BEFORE};
 static const int64_t widths[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 100, 384};
 

@@ -9,20 +9,12 @@
 #include "harness/isa.h"
 #include "harness/random.h"
 #include "kernel/kernel.h"
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "panel.h"
 
 static const enum guard_side sides[] = {GUARD_BEHIND, GUARD_BEFORE};
 static const int64_t dims[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,
                                11, 12, 13, 16, 17, 32, 33, 64, 80, 127};
 static const int64_t key_counts[] = {0, 1, 2, 3, 6, 7, 12, 13, 95, 96};
-
-static float *random_panel(struct random_source *source, int64_t count, enum guard_side side)
-{
-    float *panel = guarded_panel((size_t)count, side);
-    random_floats(source, -2, 2, panel, (size_t)count);
-    return panel;
-}
 
 static void check_accumulate(const struct attn_kernels *kernels, int64_t keys, int64_t d_v,
                              int64_t value_stride, enum guard_side side)
@@ -174,14 +166,8 @@ static void an_empty_lane_hides_what_it_holds(attn_isa isa)
     CHECK_ALL(output, 0, 3 * lanes);
 }
 
-/* A view of rows that unpack_output writes; o points to element (0, 0). */
-struct view {
-    const char *name;
-    int64_t row_stride, dim_stride, first, span;
-};
-
-static void unpack_view(const struct attn_kernels *kernels, const struct view *view, int64_t rows,
-                        int64_t d, enum guard_side side)
+static void unpack_view(const struct attn_kernels *kernels, const struct row_view *view,
+                        int64_t rows, int64_t d, enum guard_side side)
 {
     struct random_source source = {(uint64_t)(rows * 1000 + d)};
     int64_t lanes = kernels->lanes;
@@ -200,25 +186,7 @@ static void unpack_view(const struct attn_kernels *kernels, const struct view *v
 
 static void unpacks_to_any_view(attn_isa isa)
 {
-    const struct attn_kernels *kernels = attn_kernels_for(isa);
-    const int64_t row_counts[] = {0, 1, 2, kernels->lanes / 2, kernels->lanes - 1, kernels->lanes};
-    for (size_t a = 0; a < COUNT(row_counts); a++) {
-        for (size_t b = 0; b < COUNT(dims); b++) {
-            int64_t rows = row_counts[a], d = dims[b];
-            int64_t some = rows * d > 0;
-            const struct view views[] = {
-                {"packed", d, 1, 0, rows * d},
-                {"misaligned with gaps", d + 3, 1, some, some ? rows * (d + 3) - 3 + 1 : 0},
-                {"transposed", 1, rows, 0, rows * d},
-                {"rows reversed", -d, 1, some ? (rows - 1) * d : 0, rows * d},
-                {"spread", 3 * d, 3, 0, some ? 3 * (rows * d - 1) + 1 : 0},
-            };
-            for (size_t c = 0; c < COUNT(views); c++)
-                for (size_t side = 0; side < COUNT(sides); side++)
-                    unpack_view(kernels, &views[c], rows, d, sides[side]);
-            guarded_release_all();
-        }
-    }
+    each_row_view(attn_kernels_for(isa), DISTINCT_ROW_VIEWS, dims, COUNT(dims), unpack_view);
 }
 
 int main(void)

@@ -9,22 +9,15 @@
 #include "harness/isa.h"
 #include "harness/random.h"
 #include "kernel/kernel.h"
+#include "panel.h"
 
 /* Around every tile edge: 1, 2, 4, 6, 8, 12 and 16 keys or elements a tile. */
 static const int64_t dims[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 80, 128, 193};
 static const int64_t key_counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 17, 24, 25, 95, 96};
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const enum guard_side sides[] = {GUARD_BEHIND, GUARD_BEFORE};
 
-/* A view of `rows` rows of d elements; q points to element (0, 0). */
-struct view {
-    const char *name;
-    int64_t row_stride, dim_stride, first, span;
-};
-
-static void pack_view(const struct attn_kernels *kernels, const struct view *view, int64_t rows,
+static void pack_view(const struct attn_kernels *kernels, const struct row_view *view, int64_t rows,
                       int64_t d, enum guard_side side)
 {
     struct random_source source = {(uint64_t)(rows * 1000 + d)};
@@ -47,35 +40,7 @@ static void pack_view(const struct attn_kernels *kernels, const struct view *vie
 
 static void packs_any_view(attn_isa isa)
 {
-    const struct attn_kernels *kernels = attn_kernels_for(isa);
-    const int64_t row_counts[] = {0, 1, 2, kernels->lanes / 2, kernels->lanes - 1, kernels->lanes};
-    for (size_t a = 0; a < COUNT(row_counts); a++) {
-        for (size_t b = 0; b < COUNT(dims); b++) {
-            int64_t rows = row_counts[a], d = dims[b];
-            int64_t some = rows * d > 0;
-            const struct view views[] = {
-                {"packed", d, 1, 0, rows * d},
-                {"misaligned with gaps", d + 3, 1, some, some ? rows * (d + 3) - 3 + 1 : 0},
-                {"transposed", 1, rows, 0, rows * d},
-                {"rows reversed", -d, 1, some ? (rows - 1) * d : 0, rows * d},
-                {"spread", 3 * d, 3, 0, some ? 3 * (rows * d - 1) + 1 : 0},
-                {"one row for all", 0, 1, 0, some ? d : 0},
-                {"one element for all", 0, 0, 0, some},
-            };
-            for (size_t c = 0; c < COUNT(views); c++)
-                for (size_t side = 0; side < COUNT(sides); side++)
-                    pack_view(kernels, &views[c], rows, d, sides[side]);
-            guarded_release_all();
-        }
-    }
-}
-
-/* A panel of random queries. */
-static float *random_panel(struct random_source *source, int64_t count, enum guard_side side)
-{
-    float *panel = guarded_panel((size_t)count, side);
-    random_floats(source, -2, 2, panel, (size_t)count);
-    return panel;
+    each_row_view(attn_kernels_for(isa), ROW_VIEWS, dims, COUNT(dims), pack_view);
 }
 
 static void check_scores(const struct attn_kernels *kernels, int64_t d, int64_t keys,

@@ -10,8 +10,6 @@
 #include "harness/random.h"
 #include "kernel/kernel.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
 static const enum guard_side sides[] = {GUARD_BEHIND, GUARD_BEFORE};
 
 /* Below this the exact result is subnormal, or nearly so. */

@@ -21,7 +21,7 @@ static bool read_config(const json_t *object, struct bert_config *config, struct
 /* The settings of the handed case "bert_without_epsilon", to be changed. */
 static json_t *plain_config(void)
 {
-    json_t *file = case_file_read("cases/checkpoints.json");
+    json_t *file = test_data_json("cases/checkpoints.json");
     json_t *config =
         json_deep_copy(case_field(case_find(file, "bert_without_epsilon"), "input", "config"));
     json_decref(file);

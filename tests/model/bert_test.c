@@ -65,7 +65,7 @@ static bool compare_weights(void *user, int64_t layer, const struct compute *com
 
 static void handed_sentence(const struct compute *compute)
 {
-    struct expectation expectation = {.file = case_file_read("cases/models.json")};
+    struct expectation expectation = {.file = test_data_json("cases/models.json")};
     const json_t *one = case_find(expectation.file, "bert_one_sentence");
     expectation.expected = case_field(one, "expected", NULL);
     expectation.tolerance = json_number_value(case_field(one, "tolerance", NULL));
@@ -222,7 +222,7 @@ static void test_other_tensors_are_ignored(void **state)
 static void test_missing_tensor(void **state)
 {
     (void)state;
-    json_t *file = case_file_read("cases/checkpoints.json");
+    json_t *file = test_data_json("cases/checkpoints.json");
     const char *handed = json_string_value(
         case_field(case_find(file, "bert_tensor_missing"), "expected", "refused"));
     struct tiny_model tiny = tiny_model_read("tiny_bert");

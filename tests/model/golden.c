@@ -15,7 +15,7 @@ static int64_t whole(const json_t *object, const char *name)
 
 struct golden golden_read(void)
 {
-    struct golden golden = {.file = case_file_read("golden/bert.json")};
+    struct golden golden = {.file = test_data_json("golden/bert.json")};
     size_t size;
     golden.numbers = case_file_bytes("golden/bert.bin", &size);
     golden.count = size / sizeof *golden.numbers;

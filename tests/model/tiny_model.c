@@ -12,7 +12,7 @@
 
 struct tiny_model tiny_model_read(const char *name)
 {
-    json_t *file = case_file_read("cases/models.json");
+    json_t *file = test_data_json("cases/models.json");
     const json_t *found = case_field(file, "models", name);
     struct tiny_model model = {
         .config = json_deep_copy(case_field(found, "config", NULL)),

@@ -9,7 +9,7 @@
 
 static void check_case(const struct compute *compute, const char *name, enum activation activation)
 {
-    json_t *file = case_file_read("cases/layers.json");
+    json_t *file = test_data_json("cases/layers.json");
     const json_t *one = case_find(file, name);
     size_t count;
     float *x = case_numbers(case_field(one, "input", "x"), &count);

@@ -7,29 +7,9 @@
 #include "base/file.h"
 #include "cmocka_test.h"
 
-static char *data_path(const char *name)
-{
-    const char *data = getenv("ATTN_TEST_DATA");
-    assert_non_null(data);
-    char *path = attn_path_join(data, name);
-    assert_non_null(path);
-    return path;
-}
-
-json_t *case_file_read(const char *name)
-{
-    char *path = data_path(name);
-    json_error_t problem;
-    json_t *file = json_load_file(path, 0, &problem);
-    if (!file)
-        fail_msg("%s: line %d: %s", path, problem.line, problem.text);
-    free(path);
-    return file;
-}
-
 void *case_file_bytes(const char *name, size_t *size)
 {
-    char *path = data_path(name), *bytes;
+    char *path = test_data_path(name), *bytes;
     struct attn_error error;
     if (!attn_file_read(path, (size_t)1 << 30, &bytes, size, &error))
         fail_msg("%s", error.message);

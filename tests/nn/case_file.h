@@ -1,13 +1,12 @@
-/* JSON under tests/data: the handed cases and their tensors. A test fails where something is not
- * there. */
+/* What is in the JSON under tests/data: the handed cases and their tensors. A test fails where
+ * something is not there. */
 #ifndef ATTN_TESTS_CASE_FILE_H
 #define ATTN_TESTS_CASE_FILE_H
 
 #include <jansson.h>
 #include <stddef.h>
 
-/* tests/data/NAME; release with json_decref. */
-json_t *case_file_read(const char *name);
+#include "test_data.h"
 
 /* tests/data/NAME as bytes, newly allocated. */
 void *case_file_bytes(const char *name, size_t *size);

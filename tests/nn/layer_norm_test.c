@@ -9,7 +9,7 @@
 
 static void handed_case(const struct compute *compute)
 {
-    json_t *file = case_file_read("cases/layers.json");
+    json_t *file = test_data_json("cases/layers.json");
     const json_t *one = case_find(file, "small_variance_eps_1e-12");
     size_t width;
     float *gain = case_numbers(case_field(one, "input", "gain"), &width);

@@ -176,7 +176,7 @@ static void test_adds_to_its_input(void **state)
 /* A handed case of one batch without masks: y = … + bo. */
 static void no_bias(const struct compute *compute)
 {
-    json_t *file = case_file_read("cases/layers.json");
+    json_t *file = test_data_json("cases/layers.json");
     const json_t *one = case_find(file, "no_bias_is_a_bias_of_zero");
     const char *const names[MATRICES] = {"wq", "wk", "wv", "wo"};
     float *weights[MATRICES], zeros[4] = {0};

@@ -96,7 +96,7 @@ static void test_robot(void **state)
 static void test_mask_is_one_unit(void **state)
 {
     (void)state;
-    json_t *file = case_file_read("cases/labels.json");
+    json_t *file = test_data_json("cases/labels.json");
     const json_t *one = case_find(file, "mask_is_one_label");
     const char *text = json_string_value(case_field(one, "input", "text"));
     const json_t *labels = case_field(one, "expected", "labels");

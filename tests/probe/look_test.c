@@ -13,7 +13,7 @@
 static void test_pieces_into_words(void **state)
 {
     (void)state;
-    json_t *file = case_file_read("cases/labels.json");
+    json_t *file = test_data_json("cases/labels.json");
     const json_t *one = case_find(file, "pieces_into_words");
     float *weights = case_numbers(case_field(one, "input", "weights"), NULL);
     float *expected = case_numbers(case_field(one, "expected", "weights"), NULL);

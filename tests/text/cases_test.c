@@ -11,7 +11,7 @@ static void for_each_case(const char *operation,
                           void (*run)(const json_t *input, const json_t *expected, void *user),
                           void *user)
 {
-    json_t *file = load_data("cases/tokenizer.json");
+    json_t *file = test_data_json("cases/tokenizer.json");
     const json_t *cases = json_object_get(file, "cases");
     int count = 0;
     for (size_t i = 0; i < json_array_size(cases); i++) {

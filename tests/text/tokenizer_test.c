@@ -5,25 +5,11 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "scratch_folder.h"
-
-json_t *load_data(const char *name)
-{
-    const char *folder = getenv("ATTN_TEST_DATA");
-    assert_non_null(folder);
-    char *path = attn_path_join(folder, name);
-    json_error_t problem;
-    json_t *value = json_load_file(path, JSON_ALLOW_NUL, &problem);
-    if (!value)
-        fail_msg("%s: line %d: %s", path, problem.line, problem.text);
-    free(path);
-    return value;
-}
 
 json_t *small_description(const json_t *change)
 {
-    json_t *description = load_data("golden/tokenizer_small.json");
+    json_t *description = test_data_json("golden/tokenizer_small.json");
     if (change)
         assert_int_equal(json_object_update(description, (json_t *)change), 0);
     return description;

@@ -6,11 +6,8 @@
 #include <stdbool.h>
 
 #include "cmocka_test.h"
+#include "test_data.h"
 #include "text/tokenizer.h"
-
-/* $ATTN_TEST_DATA/NAME, read as JSON; release with json_decref. Fails the test where it cannot be.
- */
-json_t *load_data(const char *name);
 
 /* tokenizer.json of tests/data/golden/tokenizer_small.json with the fields of `change` (NULL for
  * none) in place of its own. */

@@ -23,7 +23,7 @@ static const char *class_name(enum unicode_class class)
 static void test_classes(void **state)
 {
     (void)state;
-    json_t *golden = load_data("golden/tokenizer_unicode.json");
+    json_t *golden = test_data_json("golden/tokenizer_unicode.json");
     const json_t *ranges = json_object_get(golden, "classes");
     assert_int_equal(unicode_range_count, json_array_size(ranges));
     size_t next = 0;
@@ -52,7 +52,7 @@ static uint64_t fnv(uint64_t state, const char *bytes, size_t size)
 /* Normalises each code point by itself and compares hashes, one for each stretch. */
 static void compare_hashes(const struct bert_normalizer *settings, const char *name)
 {
-    json_t *golden = load_data("golden/tokenizer_unicode.json");
+    json_t *golden = test_data_json("golden/tokenizer_unicode.json");
     const json_t *hashes = json_object_get(json_object_get(golden, "hashes"), name);
     assert_int_equal(json_array_size(hashes), CODE_POINTS / STRETCH);
     struct normalized_text normalized = {0};
