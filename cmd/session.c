@@ -21,7 +21,7 @@ static bool name_directory(const struct session *session, struct attn_error *err
 {
     struct attn_error fault = *error;
     if (strncmp(fault.message, session->directory, strlen(session->directory)) != 0)
-        attn_error_set(error, "%s/%s", session->directory, fault.message);
+        attn_error_set(error, "%s: %s", session->directory, fault.message);
     return false;
 }
 

@@ -23,6 +23,8 @@ bool session_locate(struct session *session, const char *model, struct attn_erro
 /* Reads the config first, so that a model of another kind is refused as what it is. */
 bool session_open_config(struct session *session, struct attn_error *error);
 bool session_open_tokenizer(struct session *session, struct attn_error *error);
+
+/* How the model's directory says that its texts become vectors. */
 bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
                             struct attn_error *error);
 bool session_open_bert(struct session *session, int threads, struct attn_error *error);

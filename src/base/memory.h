@@ -12,7 +12,7 @@ struct attn_allocator {
     void *user;
 };
 
-/* Over aligned_alloc and free. */
+/* Over aligned_alloc and free; large blocks on huge pages where the system has them. */
 extern const struct attn_allocator attn_allocator_default;
 
 /* A block that grows and never shrinks; its content is lost when it grows. Start from zeros. */

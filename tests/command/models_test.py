@@ -98,9 +98,8 @@ def malformed_files_are_named():
 
 
 def small_files_are_named_with_their_folder():
-    refuses("blank-tokenizer", [str(FOLDER / "models" / "blank-tokenizer" / "tokenizer.json")],
-            tokenizer__json="{}")
-    refuses("blank-modules", [str(FOLDER / "models" / "blank-modules" / "modules.json")], ["embed"],
+    refuses("blank-tokenizer", [f'{FOLDER / "models" / "blank-tokenizer"}: tokenizer.json'], tokenizer__json="{}")
+    refuses("blank-modules", [f'{FOLDER / "models" / "blank-modules"}: modules.json'], ["embed"],
             modules__json='[{"type": "x"}]')
 
 
