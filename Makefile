@@ -9,7 +9,7 @@ SENTENCE = The robot picked up the screwdriver because it was heavy.
 # `make look` shows the default model and tests name theirs, whatever the user's own choice is.
 unexport ATTN_MODEL
 
-.PHONY: all look check check-sanitize check-clang install clean
+.PHONY: all look check check-sanitize check-clang check-threads check-avx512 check-exp accuracy bench-peers install clean
 
 all:
 	@scripts/setup build
@@ -34,8 +34,9 @@ check:
 	@scripts/setup check
 	@scripts/configure build '--prefix=$(PREFIX)' '--libdir=$(LIBDIR)' -Dtests=enabled
 	@ninja -C build
+	@scripts/check_aarch64 build/aarch64
 	@scripts/attn-fetch-model >/dev/null
-	@scripts/run_tests.py build
+	@scripts/run_tests.py build --also aarch64=build/aarch64
 
 check-sanitize:
 	@scripts/setup check
@@ -51,9 +52,50 @@ check-clang:
 	@CC=clang CXX=clang++ scripts/configure build-clang -Dtests=enabled -Dwerror=true
 	@ninja -C build-clang
 
+# The other thread runtimes: POSIX threads under ThreadSanitizer, which does not know those of OpenMP, and
+# none. Small shapes: where threads meet does not depend on them.
+check-threads:
+	@scripts/setup check
+	@scripts/configure build-threads -Dtests=enabled -Dthreads=pthread -Db_sanitize=thread -Db_lundef=false
+	@ninja -C build-threads
+	@scripts/configure build-serial -Dtests=enabled -Dthreads=none
+	@ninja -C build-serial
+	@ATTN_TEST_REDUCED=1 scripts/run_tests.py build-threads --also serial=build-serial --suite threads
+
+# The AVX-512 kernels on a CPU with AVX2; some minutes.
+check-avx512:
+	@if grep -qw avx512bw /proc/cpuinfo; then \
+	    echo 'not needed: this CPU has AVX-512, and make check runs its kernels'; exit; \
+	fi; set -e; \
+	scripts/setup avx512; \
+	scripts/configure build-avx512 -Dtool=false -Dtests=enabled -Dthreads=pthread -Demulate_avx512=true; \
+	ninja -C build-avx512; \
+	echo 'avx512 is emulated by SIMDe here'; \
+	scripts/run_tests.py build-avx512
+
+# exp of each instruction set over all floats of its range; a few minutes.
+check-exp:
+	@scripts/setup check
+	@scripts/configure build '--prefix=$(PREFIX)' '--libdir=$(LIBDIR)' -Dtests=enabled
+	@ninja -C build tests/kernel/exp_exhaustive
+	@build/tests/kernel/exp_exhaustive
+
+# Measures the error of every instruction set and prints docs/accuracy.md.
+accuracy:
+	@scripts/setup build >&2
+	@scripts/configure build '--prefix=$(PREFIX)' '--libdir=$(LIBDIR)' >&2
+	@ninja -C build bench/accuracy >&2
+	@build/bench/accuracy
+
+# ARGUMENTS='--filter causal --rounds 5', for example.
+bench-peers:
+	@scripts/setup look
+	@$(MAKE) --no-print-directory all
+	@scripts/bench-peers build $(ARGUMENTS)
+
 install: all
 	@meson install -C build --no-rebuild --quiet $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" ldconfig || :; fi
 
 clean:
-	rm -rf build build-sanitize build-gcc build-clang
+	rm -rf build build-sanitize build-gcc build-clang build-threads build-serial build-avx512

@@ -10,6 +10,7 @@ static const struct verb verbs[] = {
     {"embed", manual_embed, verb_embed},
     {"tokenize", manual_tokenize, verb_tokenize},
     {"info", manual_info, verb_info},
+    {"bench", manual_bench, verb_bench},
     {"help", manual_help, verb_help},
 };
 static const size_t verb_count = sizeof verbs / sizeof verbs[0];

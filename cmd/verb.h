@@ -23,6 +23,7 @@ enum status verb_look(int argc, char **argv, struct attn_error *error);
 enum status verb_embed(int argc, char **argv, struct attn_error *error);
 enum status verb_tokenize(int argc, char **argv, struct attn_error *error);
 enum status verb_info(int argc, char **argv, struct attn_error *error);
+enum status verb_bench(int argc, char **argv, struct attn_error *error);
 enum status verb_help(int argc, char **argv, struct attn_error *error);
 
 #endif

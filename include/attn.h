@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 1
+#define ATTN_VERSION_MINOR 2
 #define ATTN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -50,10 +50,14 @@ typedef enum attn_status {
     ATTN_ERROR_MEMORY = 6       /* an allocation failed; the context stays usable */
 } attn_status;
 
-/* Element types. */
+/* Element types. 16-bit and 8-bit elements are converted on the way in: every sum is in f32. */
 typedef enum attn_type {
-    ATTN_F32 = 0, /* IEEE 754 binary32 */
-    ATTN_BOOL = 1 /* one byte; 0 is false, all else is true */
+    ATTN_F32 = 0,  /* IEEE 754 binary32 */
+    ATTN_BOOL = 1, /* one byte; 0 is false, all else is true */
+    ATTN_F64 = 2,  /* IEEE 754 binary64, for checking: plain C, all sums in f64 */
+    ATTN_F16 = 3,  /* IEEE 754 binary16 */
+    ATTN_BF16 = 4, /* the upper half of a binary32 */
+    ATTN_I8 = 5    /* a signed byte, times the scale of its row (params.key_scales, value_scales) */
 } attn_type;
 
 /* A view of four axes: [batch, head, length, dim]. Element (b, h, i, c) stands at
@@ -74,9 +78,11 @@ ATTN_API attn_tensor attn_tensor_packed(void *data, attn_type type, int64_t batc
 /* Where the queries stand among the keys. Query i stands at key position i + offset: causal, window
  * and ALiBi all count from there. */
 typedef enum attn_alignment {
-    ATTN_ALIGN_TOP_LEFT = 0,     /* offset 0: query i at key i */
-    ATTN_ALIGN_BOTTOM_RIGHT = 1, /* offset Lk − Lq of the whole tensors, also with key lengths */
-    ATTN_ALIGN_OFFSET = 2        /* the field `offset` */
+    ATTN_ALIGN_TOP_LEFT = 0, /* offset 0: query i at key i */
+    /* offset Lk − Lq: of the whole tensors, also with key lengths; of each sequence where sequences
+     * are packed; key_lengths[b] − Lq with a block table */
+    ATTN_ALIGN_BOTTOM_RIGHT = 1,
+    ATTN_ALIGN_OFFSET = 2 /* the field `offset` */
 } attn_alignment;
 
 /* A window side without a limit. */
@@ -85,19 +91,54 @@ typedef enum attn_alignment {
 /* `offset` and window sides are within ± this bound (or ATTN_WINDOW_OPEN). */
 #define ATTN_POSITION_LIMIT (INT64_C(1) << 60)
 
+/* How products may be rounded. */
+typedef enum attn_precision {
+    ATTN_PRECISION_EXACT = 0, /* every product and sum in f32 (f64 for f64 tensors) */
+    /* Where q and k are bf16 and the CPU has bf16 dot products (AVX512_BF16), scores may be made of
+     * those; where v is bf16 too, the weights are rounded to bf16 before they meet V. Sums stay
+     * f32. docs/accuracy.md states the bound. Elsewhere it is as exact; attn_explain tells which.
+     */
+    ATTN_PRECISION_BF16 = 1
+} attn_precision;
+
+/* A tile of scores as a callback sees it: query `query` + i of head `head` with key `key` + j is
+ * scores[i·query_stride + j·key_stride], 0 ≤ i < queries, 0 ≤ j < keys. Queries and keys count from
+ * the begin of their sequence. */
+typedef struct attn_score_tile {
+    int64_t sequence; /* the batch, or the packed sequence */
+    int64_t head, query, key;
+    int64_t queries, keys;
+    float *scores;
+    int64_t query_stride, key_stride;
+} attn_score_tile;
+
+/* Changes the scores of a tile in any way; −inf excludes. What a score becomes may depend on it and
+ * on its place, never on which tile it came in. f64 scores come rounded to f32; those that it
+ * leaves as they are stay f64. Runs on any thread of the context, on several at once, and must not
+ * call back into the context. */
+typedef void attn_score_callback(void *user, const attn_score_tile *tile);
+
+/* Narrows the keys that queries query..query+queries−1 of a head look at to *begin..*end−1, which
+ * hold 0 and the number of keys on entry; all other keys are excluded and never computed. It must
+ * name every key that change_scores leaves above −inf for any of these queries, and change_scores
+ * excludes what a single one of them does not see: how queries come together is not promised. */
+typedef void attn_key_range_callback(void *user, int64_t sequence, int64_t head, int64_t query,
+                                     int64_t queries, int64_t *begin, int64_t *end);
+
 /* What happens between Q·Kᵀ and the softmax, in this order:
  *
  *     s = scale · (q·k)
  *     s = soft_cap · tanh(s / soft_cap)          if soft_cap > 0
  *     s = s + bias − slope·|i + offset − j|      where given
- *     keys excluded by lengths, causal, window and keep get weight exactly 0
+ *     s = what change_scores makes of it         where given
+ *     keys excluded by lengths, causal, window, documents and keep get weight exactly 0
  *
  * A final score of −inf is an exclusion too, whatever made it. K and V of an excluded key are never
  * read into a result: NaN or Inf there cannot leak. A row without any key has O = 0 and weights 0.
  * A large finite negative bias is a score like any other. A kept score of NaN or +inf makes its row
  * NaN, and that row only.
  *
- * Always start from attn_params_init. */
+ * Always start from attn_params_init. A struct of an older header is read as far as it goes. */
 typedef struct attn_params {
     size_t size; /* sizeof(attn_params), set by attn_params_init */
 
@@ -110,17 +151,58 @@ typedef struct attn_params {
     int64_t window_left;      /* key j is kept iff j ≥ i + offset − window_left; default open */
     int64_t window_right;     /* and iff j ≤ i + offset + window_right; default open */
 
-    /* [batch] or NULL: keys from key_lengths[b] on are excluded; 0..Lk. */
+    /* [batch] or NULL: keys from key_lengths[b] on are excluded; 0..Lk. With packed sequences
+     * [sequences], each at most its sequence's keys. */
     const int64_t *key_lengths;
     /* NULL or ATTN_BOOL [B|1, H|1, Lq|1, Lk|1]: false excludes. */
     const attn_tensor *keep;
-    /* NULL or ATTN_F32 [B|1, H|1, Lq|1, Lk|1]: added to the scores. */
+    /* NULL or F32, F16, BF16 (F64 with f64 tensors) [B|1, H|1, Lq|1, Lk|1]: added to the scores. */
     const attn_tensor *bias;
     /* [heads] or NULL; O. Press et al., "Train Short, Test Long" (2021). */
     const float *alibi_slopes;
     /* [heads] or NULL: one more logit in each softmax's denominator, without a value; a sink of
      * −inf is none. */
     const float *sinks;
+
+    /* Since 0.2. */
+
+    attn_precision precision; /* default ATTN_PRECISION_EXACT */
+
+    /* Packed sequences: `sequences` > 0 says that batch is 1, and that sequence s has the queries
+     * query_starts[s]..query_starts[s+1]−1 and the keys key_starts[s]..key_starts[s+1]−1 of the
+     * tensors; it sees no others. Both are [sequences + 1], begin with 0, do not fall, and end with
+     * at most Lq and Lk (rows beyond belong to no sequence: their O and statistics are those of a
+     * row without a key). Positions count from a sequence's begin; rows of keep, bias and documents
+     * from the tensors'. 0 (the default): each batch is a sequence. */
+    int64_t sequences;
+    const int64_t *query_starts;
+    const int64_t *key_starts; /* NULL with a block table */
+
+    /* [batch] or [sequences], or NULL: keys j < prefix_lengths[b] are kept whatever causal and
+     * window say; ≥ 0. */
+    const int64_t *prefix_lengths;
+
+    /* [B][Lq] and [B][Lk], or both NULL: a query keeps the keys of its own document only. Runs of
+     * equal numbers are cheap: blocks of keys without the document are skipped. */
+    const int64_t *query_documents;
+    const int64_t *key_documents;
+
+    /* NULL, or see their types. */
+    attn_score_callback *change_scores;
+    attn_key_range_callback *key_range;
+    void *callback_user;
+
+    /* F32 [B|1, Hkv|1, Lk|1, 1], given where k or v is ATTN_I8: what each row is multiplied by.
+     * With a block table their axes are those of k and v. */
+    const attn_tensor *key_scales;
+    const attn_tensor *value_scales;
+
+    /* Paged keys and values. With a table, k is [pages, Hkv, page length, d_qk] and v alike; key j
+     * of batch (or sequence) b stands in page block_table[b·block_table_width + j / page length];
+     * Lk is block_table_width · page length; key_lengths must be given, and only the entries that
+     * they reach are read. NULL (the default): k and v are as they are. */
+    const int32_t *block_table;
+    int64_t block_table_width;
 } attn_params;
 
 /* Defaults: dense attention, scale 1/√d_qk. */
@@ -135,9 +217,17 @@ ATTN_API void attn_alibi_slopes(int64_t heads, float *slopes);
  * operating system, the environment variable ATTN_ISA (a name below) and options.isa all allow. */
 typedef enum attn_isa {
     ATTN_ISA_SCALAR = 0, /* "scalar": portable C, the reference */
-    ATTN_ISA_AVX2 = 1,   /* "avx2": AVX2 and FMA */
+    ATTN_ISA_AVX2 = 1,   /* "avx2": AVX2, FMA and F16C */
+    ATTN_ISA_AVX512 = 2, /* "avx512": AVX-512 F, VL, DQ and BW */
+    ATTN_ISA_NEON = 3,   /* "neon": Advanced SIMD of AArch64 */
     ATTN_ISA_BEST = 255  /* no limit */
 } attn_isa;
+
+/* A loop over `items` independent items on the caller's threads: calls body(state, item, thread)
+ * once for each item in 0..items−1, with a thread number in 0..options.threads−1 that no two calls
+ * share at the same time, and returns when all are done. */
+typedef void attn_parallel_loop(void *user, int64_t items,
+                                void (*body)(void *state, int64_t item, int thread), void *state);
 
 /* How a context works. Start from attn_options_init. */
 typedef struct attn_options {
@@ -150,6 +240,11 @@ typedef struct attn_options {
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
     void (*release)(void *user, void *memory);
     void *user;
+
+    /* Since 0.2. NULL, or the host's own threads, which then do all parallel work of the context;
+     * `threads` says how many numbers they have and must be given. */
+    attn_parallel_loop *parallel_for;
+    void *parallel_user;
 } attn_options;
 
 /* Defaults: the best ISA, the runtime's threads, the C library's allocator. */
@@ -159,8 +254,14 @@ typedef struct attn_context attn_context;
 
 /* Makes a context. `options` may be NULL for the defaults.
  * ATTN_ERROR_ARGUMENT: context is NULL, options.size is unknown, threads < 0, an unknown ISA (also
- * in ATTN_ISA), or one of allocate and release without the other. ATTN_ERROR_MEMORY: no memory. On
- * failure *context is NULL. */
+ * in ATTN_ISA), one of allocate and release without the other, or parallel_for without threads.
+ * ATTN_ERROR_MEMORY: no memory. On failure *context is NULL.
+ *
+ * Threads come from the host's parallel_for, else from the runtime of the build: OpenMP, which a
+ * BLAS of the same runtime shares, POSIX threads that the context keeps, or none. Inside an OpenMP
+ * region of the host a call works on its own thread alone. In a child after fork a context works on
+ * one thread. (With OpenMP a host that has run regions of its own before fork must not let the
+ * child run any: that is the runtime's own rule.) */
 ATTN_API attn_status attn_context_create(attn_context **context, const attn_options *options);
 
 /* Ends a context; NULL is allowed. */
@@ -178,19 +279,25 @@ ATTN_API int attn_context_threads(const attn_context *context);
 ATTN_API const char *attn_isa_name(attn_isa isa);
 
 /* Attention.
- *   q      [B, H, Lq, d_qk]       ATTN_F32
- *   k      [B, Hkv, Lk, d_qk]     ATTN_F32; H a multiple of Hkv, head h reads key head h / (H/Hkv)
- *   v      [B, Hkv, Lk, d_v]      ATTN_F32
- *   o      [B, H, Lq, d_v]        ATTN_F32, written
- *   stats  [B, H, Lq, 2] or NULL  ATTN_F32, written: m, the row's largest kept score (its sink
- *          included), and l = Σ exp(s − m) over kept keys and the sink. LSE = m + ln l. A row with
- *          nothing has m = −inf, l = 0. Written also where d_v = 0.
+ *   q      [B, H, Lq, d_qk]       F32, F16, BF16, or F64 with all others F64
+ *   k      [B, Hkv, Lk, d_qk]     F32, F16, BF16, I8; H a multiple of Hkv, head h reads key head
+ *                                 h / (H/Hkv)
+ *   v      [B, Hkv, Lk, d_v]      F32, F16, BF16, I8
+ *   o      [B, H, Lq, d_v]        F32 or q's type, written (rounded to nearest even)
+ *   stats  [B, H, Lq, 2] or NULL  F32 (F64 with f64 tensors), written: m, the row's largest kept
+ *          score (its sink included), and l = Σ exp(s − m) over kept keys and the sink. LSE = m +
+ *          ln l. A row with nothing has m = −inf, l = 0. Written also where d_v = 0.
  *   params NULL for the defaults.
  *
- * Sums are in f32. Workspace is O(L) at most and stays in the context for the next call.
- * Within one ISA a row's bits do not depend on B, H, Lq, strides, threads, or on whether stats are
- * asked for. Between ISAs and versions of this library they may differ; no particular bits are
- * promised.
+ * Sums are in f32 (F64: in f64). Workspace is a fixed amount a thread for given dims, beside what
+ * grows with Lk or the sequences alone (a number a block of keys); it stays in the context for the
+ * next call, and attn_explain tells how much it is. Keys that no query of a block keeps by lengths,
+ * causal, window, prefix, documents or key_range are never computed.
+ *
+ * Within one ISA and precision a row's bits do not depend on B, H, Lq, strides, pages, threads, or
+ * on whether stats are asked for, nor on the caller's floating-point modes (rounding,
+ * flush-to-zero), which are left as they were. Between ISAs and versions of this library they may
+ * differ; no particular bits are promised. docs/accuracy.md bounds the error.
  *
  * B, H, Lq or d_v = 0 is a success. ATTN_ERROR_ARGUMENT: a missing pointer, params.size unknown, a
  * setting out of its range, d_qk = 0 without a scale. ATTN_ERROR_SHAPE: shapes that do not fit
@@ -201,14 +308,81 @@ ATTN_API attn_status attn_forward(attn_context *context, const attn_params *para
                                   const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
                                   const attn_tensor *o, const attn_tensor *stats);
 
+/* The most queries a sequence may have in attn_decode. */
+#define ATTN_DECODE_MAX_QUERIES 16
+
+/* Attention of a few queries with many keys, as in generating text: the same result as
+ * attn_forward's within the bound of docs/accuracy.md, arranged so that each row of K and V is read
+ * once for all queries of its group, and long K and V are shared by threads in chunks of a fixed
+ * size whose results are merged by (m, l).
+ *
+ * Arguments and errors as for attn_forward (F64 included); ATTN_ERROR_SHAPE also where a sequence
+ * has more than ATTN_DECODE_MAX_QUERIES queries. A row's bits keep the same law, with decode
+ * itself: they do not depend on B, H, Lq, threads or pages. Between attn_decode and attn_forward
+ * bits may differ, and attn_weights keeps the bits of attn_forward's scores. params.precision
+ * changes nothing here. Workspace grows with H · Lk only where one head's keys are shared by
+ * threads, by one row a chunk. */
+ATTN_API attn_status attn_decode(attn_context *context, const attn_params *params,
+                                 const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
+                                 const attn_tensor *o, const attn_tensor *stats);
+
+/* One result from two partial ones, over keys that the two have apart:
+ *     m = max(m₁, m₂)     l = l₁·exp(m₁ − m) + l₂·exp(m₂ − m)
+ *     o = (o₁·l₁·exp(m₁ − m) + o₂·l₂·exp(m₂ − m)) / l
+ *   o1, o2, o              [B, H, L, d_v] F32, F16 or BF16, or all F64; o is written
+ *   stats1, stats2         F32 (F64): [B, H, L, 2], (m, l) as attn_forward writes them, or
+ *                          [B, H, L, 1], a log-sum-exp (natural), which counts as m = LSE, l = 1
+ *   stats                  NULL, or of either form, written
+ * Part by part any number can be merged. m = −inf is an empty part, whatever its o and l say; of
+ * two empty parts o = 0, m = −inf and l = 0 (LSE −inf). A sink belongs to one of the parts. An
+ * output shares no element with an input or with the other output.
+ * ATTN_ERROR_ARGUMENT, ATTN_ERROR_SHAPE, ATTN_ERROR_TYPE, ATTN_ERROR_OVERLAP. */
+ATTN_API attn_status attn_merge(attn_context *context, const attn_tensor *o1,
+                                const attn_tensor *stats1, const attn_tensor *o2,
+                                const attn_tensor *stats2, const attn_tensor *o,
+                                const attn_tensor *stats);
+
+/* What attn_explain is asked about. */
+typedef enum attn_operation {
+    ATTN_OPERATION_FORWARD = 0,
+    ATTN_OPERATION_DECODE = 1,
+    ATTN_OPERATION_WEIGHTS = 2
+} attn_operation;
+
+/* How a call would be done. */
+typedef struct attn_explanation {
+    size_t size; /* sizeof(attn_explanation), set by the caller */
+    attn_isa isa;
+    attn_precision precision; /* what is used, not what was allowed */
+    int threads;              /* that can have work at once */
+    int64_t workspace;        /* bytes that the context needs for it */
+    int64_t items;            /* independent parts that threads share */
+    int64_t panel_queries;    /* queries that go through the keys together; decode: queries that
+                                 share one pass over a row of K */
+    int64_t keys_a_block;     /* keys whose scores are held at once; decode: keys a chunk */
+    char text[512];           /* the same in words, one line, and what is converted or copied on
+                                 the way and why */
+} attn_explanation;
+
+/* Tells how a call with these arguments would be done, checking them as the call would. q, k, v and
+ * o need shapes, strides and types; where their data is NULL, what depends on addresses (overlap,
+ * alignment) is not checked. What params point to must be there. v and o are not looked at for
+ * ATTN_OPERATION_WEIGHTS and may be NULL. Errors as for the operation; ATTN_ERROR_ARGUMENT also for
+ * an unknown operation or size. */
+ATTN_API attn_status attn_explain(attn_context *context, attn_operation operation,
+                                  const attn_params *params, const attn_tensor *q,
+                                  const attn_tensor *k, const attn_tensor *v, const attn_tensor *o,
+                                  attn_explanation *explanation);
+
 /* The weights that attn_forward really used, rebuilt from its row statistics:
  *     weight(i, j) = exp(s(i, j) − m(i)) / l(i)
  * with scores of the same bits as the forward's.
  *   q, k, params  as given to attn_forward
  *   stats         as written by it, in a context of the same ISA
  *   begin         NULL for zeros, or the first batch, head, query and key that are wanted
- *   weights       [batches, heads, queries, keys] ATTN_F32, written: its shape says how many of
- *                 each are wanted, from begin on
+ *   weights       [batches, heads, queries, keys] F32 (F64 with f64 tensors), written: its shape
+ *                 says how many of each are wanted, from begin on. With packed sequences queries
+ * and keys are rows of the tensors, and weights between two sequences are 0.
  *
  * Weights are those before any dropout; with a sink a row sums to less than 1, else to 1 within
  * 1e-6, and to 0 in a row without a key. Memory beside the output is O(L).
@@ -219,7 +393,7 @@ ATTN_API attn_status attn_weights(attn_context *context, const attn_params *para
                                   const attn_tensor *stats, const int64_t begin[4],
                                   const attn_tensor *weights);
 
-/* "0.1.0": the version of the library that runs, which may be newer than this header. */
+/* "0.2.0": the version of the library that runs, which may be newer than this header. */
 ATTN_API const char *attn_version(void);
 
 #ifdef __cplusplus

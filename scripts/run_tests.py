@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 """Runs the tests of a build folder and counts them one by one.
 
-    scripts/run_tests.py BUILD       run all tests of BUILD, then report
-    scripts/run_tests.py --log FILE  report on a testlog.json of Meson that is there
+    scripts/run_tests.py BUILD                    run all tests of BUILD, then report
+    scripts/run_tests.py BUILD --also NAME=BUILD  and those of another build, as "NAME room/name"
+    scripts/run_tests.py BUILD … --suite SUITE …  in all of them the tests of these suites only
+    scripts/run_tests.py --log FILE               report on a testlog.json of Meson that is there
 
 Meson counts executables; here each line `ok` or `not ok` of their TAP output is a test. The report
 names each skipped test with its reason, shows the output of executables in which something failed, and
 ends with `N passed, N failed, N skipped`. Also failed: an executable that crashes, runs out of time,
 prints no plan, or prints more or fewer tests than its plan. Exit status 0 iff no test failed and at
 least one passed.
+
+A further build that this machine could not make holds a file `skipped` instead, with the reason: it
+counts as one skipped test.
 """
 import json
 import os
 import re
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*(?:-\s*)?(.*)")
@@ -79,33 +85,55 @@ def read_test(entry):
     return report
 
 
-def summarize(log, executables=None):
-    """Prints the report on a log, in which `executables` lines are expected; returns the status."""
-    entries = [json.loads(line) for line in log.read_text().splitlines()]
-    passed = failed = skipped = 0
-    skips, failures = [], []
-    if executables is not None and len(entries) != executables:
-        failed += 1
-        failures.append(f"failed: {executables} executables were to run, {len(entries)} did")
-    for entry in entries:
-        name = entry["name"].split(":")[-1].split(" / ")[-1].strip()
-        report = read_test(entry)
-        passed += report.passed
-        failed += len(report.failures)
-        skipped += len(report.skips)
-        skips += [f"skipped: {name}: {skip}" for skip in report.skips]
-        if report.failures:
-            output = (entry.get("stdout", "") + entry.get("stderr", "")).rstrip()
-            failures.append(f"---- {name} ----\n{output}")
-            failures += [f"failed: {name}: {failure}" for failure in report.failures]
+class Run:
+    """Tests that have run: their log, how many executables it must hold if that is known, and what stands
+    before their names."""
+
+    def __init__(self, log, executables=None, prefix=""):
+        self.log = log
+        self.executables = executables
+        self.prefix = prefix
+
+
+def summarize(runs, skips=()):
+    """Prints one report on the runs, after what was skipped without a run; returns the status."""
+    passed = failed = 0
+    skips, failures = list(skips), []
+    for run in runs:
+        entries = [json.loads(line) for line in run.log.read_text().splitlines()]
+        if run.executables is not None and len(entries) != run.executables:
+            failed += 1
+            failures.append(
+                f"failed: {run.prefix}{run.executables} executables were to run, {len(entries)} did"
+            )
+        for entry in entries:
+            name = run.prefix + entry["name"].split(":")[-1].split(" / ")[-1].strip()
+            report = read_test(entry)
+            passed += report.passed
+            failed += len(report.failures)
+            skips += [f"skipped: {name}: {skip}" for skip in report.skips]
+            if report.failures:
+                output = (entry.get("stdout", "") + entry.get("stderr", "")).rstrip()
+                failures.append(f"---- {name} ----\n{output}")
+                failures += [f"failed: {name}: {failure}" for failure in report.failures]
     for line in failures + skips:
         print(line)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    print(f"{passed} passed, {failed} failed, {len(skips)} skipped", flush=True)
     return 0 if passed and not failed else 1
 
 
-def run(build):
-    """Runs Meson's tests, showing one line for each executable; returns the log and their number."""
+def in_suites(test, suites):
+    """Whether a test of intro-tests.json, with suites such as "attn:base", is in one of these, or in any
+    where none is named."""
+    return not suites or any(suite.split(":")[-1] in suites for suite in test["suite"])
+
+
+def run_build(build, suites, prefix=""):
+    """Runs Meson's tests, showing one line for each executable."""
+    expected = json.loads(Path(build, "meson-info", "intro-tests.json").read_text())
+    for suite in suites:
+        if not any(in_suites(test, [suite]) for test in expected):
+            sys.exit(f"run_tests: no test in {build} is of the suite {suite}")
     log = Path(build, "meson-logs", "testlog.json")
     log.unlink(missing_ok=True)
     environment = dict(os.environ)
@@ -114,22 +142,40 @@ def run(build):
     environment["ATTN_TEST_MODEL"] = model.stdout.rstrip("\n")
     environment.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     command = ["meson", "test", "-C", build, "--no-rebuild", "--timeout-multiplier", "4"]
+    command += [word for suite in suites for word in ("--suite", suite)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as tests:
         for line in tests.stdout:
             # Of Meson's verdicts only OK says the same as the report, which follows.
             if progress := PROGRESS.match(line):
                 place, name, verdict, seconds = progress.groups()
-                print(place, name, verdict if verdict == "OK" else "...", seconds or "", flush=True)
+                verdict = verdict if verdict == "OK" else "..."
+                print(place, prefix + name, verdict, seconds or "", flush=True)
     if not log.exists():
         sys.exit(f"run_tests: Meson ran no tests in {build}")
-    return log, len(json.loads(Path(build, "meson-info", "intro-tests.json").read_text()))
+    return Run(log, sum(in_suites(test, suites) for test in expected), prefix)
+
+
+def run_builds(build, further, suites):
+    """The tests of a build, and of further ones, given as {name: folder}."""
+    runs, skips = [run_build(build, suites)], []
+    for name, folder in further.items():
+        reason = Path(folder, "skipped")
+        if reason.exists():
+            skips.append(f"skipped: {name}: all ({reason.read_text().strip()})")
+        else:
+            runs.append(run_build(folder, suites, f"{name} "))
+    return summarize(runs, skips)
 
 
 def main(arguments):
     if len(arguments) == 2 and arguments[0] == "--log":
-        return summarize(Path(arguments[1]))
-    if len(arguments) == 1 and not arguments[0].startswith("-"):
-        return summarize(*run(arguments[0]))
+        return summarize([Run(Path(arguments[1]))])
+    if arguments and not arguments[0].startswith("-"):
+        options = list(zip_longest(arguments[1::2], arguments[2::2], fillvalue=""))
+        names = [value for option, value in options if option == "--also" and "=" in value]
+        suites = [value for option, value in options if option == "--suite" and value]
+        if len(names) + len(suites) == len(options):
+            return run_builds(arguments[0], dict(name.split("=", 1) for name in names), suites)
     print(__doc__, file=sys.stderr)
     return 2
 

@@ -2,9 +2,14 @@
 """Law: each header compiles alone, without a warning; the public ones also as C++11 and pedantically.
 
     scripts/laws/headers_alone.py [ROOT]        CC and CXX choose the compilers
+
+A header that speaks the instruction set of another architecture is left out where the cross compiler of
+that architecture is not there.
 """
 import os
+import platform
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +17,12 @@ from pathlib import Path
 import tree
 
 MODULES = ["jansson", "libutf8proc", "libpng", "freetype2", "fontconfig", "fribidi", "openblas"]
-# A header that speaks one instruction set is compiled for it.
-ISA_FLAGS = {"avx2": ["-mavx2", "-mfma"]}
+# A header that speaks one instruction set is compiled for it: its architecture and flags.
+ISAS = {
+    "avx2": ("x86_64", ["-mavx2", "-mfma", "-mf16c"]),
+    "avx512": ("x86_64", ["-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma", "-mf16c"]),
+    "neon": ("aarch64", []),
+}
 C11 = ["-x", "c", "-std=c11", "-D_POSIX_C_SOURCE=200809L"]
 CXX11 = ["-x", "c++", "-std=c++11"]
 STRICT = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
@@ -23,6 +32,29 @@ def third_party_flags():
     return subprocess.run(
         ["pkg-config", "--cflags", *MODULES], check=True, capture_output=True, text=True
     ).stdout.split()
+
+
+def isa_headers(root):
+    """{path: (architecture, flags)} of the headers that speak one instruction set."""
+    headers = {}
+    for path in tree.files(root, (".h",), ["src"]):
+        for name, needs in ISAS.items():
+            if path.stem.endswith(name):
+                headers[path] = needs
+    return headers
+
+
+def compiler_for(architecture):
+    """The C compiler for it, or None."""
+    if architecture == platform.machine():
+        return os.environ.get("CC", "cc")
+    return shutil.which(f"{architecture}-linux-gnu-gcc")
+
+
+def left_out(root):
+    """{path: architecture} of the headers that no compiler here can compile."""
+    headers = isa_headers(root).items()
+    return {path: needs[0] for path, needs in headers if not compiler_for(needs[0])}
 
 
 def compile_alone(root, compiler, flags, folder, header):
@@ -38,9 +70,14 @@ def problems(root):
     c, cxx = os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")
     third_party = third_party_flags()
     jobs = []
+    isas = isa_headers(root)
     for path in tree.files(root, (".h",), ["include", "src"]):
-        isa = next((flags for name, flags in ISA_FLAGS.items() if name in path.stem), [])
-        jobs.append((path, "C11", c, C11 + isa + third_party))
+        if path in isas:
+            architecture, flags = isas[path]
+            if compiler := compiler_for(architecture):
+                jobs.append((path, "C11", compiler, C11 + flags))
+            continue
+        jobs.append((path, "C11", c, C11 + third_party))
         if path.parts[0] == "include":
             jobs.append((path, "pedantic C11", c, ["-x", "c", "-std=c11", "-Wpedantic"]))
             jobs.append((path, "C++11", cxx, CXX11 + ["-Wpedantic"]))

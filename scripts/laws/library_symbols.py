@@ -13,8 +13,8 @@ import tree
 
 DECLARATION = re.compile(r"\bATTN_API\b[^;]*?\b(\w+)\s*\(")
 NEEDED = re.compile(r"\(NEEDED\).*\[(.+)\]")
-# ld-linux is the loader; libomp is libgomp's counterpart in a build with Clang.
-ALLOWED = re.compile(r"(libc|libm|libgomp|libomp|ld-linux[-\w]*)\.so(\.\d+)*")
+# ld-linux is the loader; libpthread is a part of newer C libraries; libomp is libgomp's counterpart in a build with Clang.
+ALLOWED = re.compile(r"(libc|libm|libpthread|libgomp|libomp|ld-linux[-\w]*)\.so(\.\d+)*")
 
 
 def output(*command):

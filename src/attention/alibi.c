@@ -2,8 +2,11 @@
 
 #include <math.h>
 
+#include "base/float_mode.h"
+
 void attn_alibi_slopes(int64_t heads, float *slopes)
 {
+    uint64_t modes = attn_float_mode_enter();
     int64_t power = 1;
     while (power <= heads / 2)
         power *= 2;
@@ -13,4 +16,5 @@ void attn_alibi_slopes(int64_t heads, float *slopes)
                                     : -8.0 * (double)(2 * (h - power) + 1) / (double)(2 * power);
         slopes[h] = (float)exp2(exponent);
     }
+    attn_float_mode_leave(modes);
 }

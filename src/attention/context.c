@@ -3,14 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attention/params.h"
 #include "base/checked.h"
 #include "base/cpu.h"
-#include "base/parallel.h"
+#include "base/float_mode.h"
 
 static const struct {
     attn_isa isa;
     const char *name;
-} isa_names[] = {{ATTN_ISA_SCALAR, "scalar"}, {ATTN_ISA_AVX2, "avx2"}};
+} isa_names[] = {{ATTN_ISA_SCALAR, "scalar"},
+                 {ATTN_ISA_AVX2, "avx2"},
+                 {ATTN_ISA_AVX512, "avx512"},
+                 {ATTN_ISA_NEON, "neon"}};
 
 enum { ISA_COUNT = sizeof isa_names / sizeof isa_names[0] };
 
@@ -43,42 +47,38 @@ static bool isa_from_environment(attn_isa *isa)
     return false;
 }
 
-void attn_options_init(attn_options *options)
-{
-    if (!options)
-        return;
-    *options = (attn_options){.size = sizeof *options, .isa = ATTN_ISA_BEST};
-}
-
 attn_status attn_context_create(attn_context **context, const attn_options *options)
 {
     if (!context)
         return ATTN_ERROR_ARGUMENT;
     *context = NULL;
 
-    attn_options defaults;
-    attn_options_init(&defaults);
-    if (!options)
-        options = &defaults;
+    attn_options read;
     attn_isa limit;
-    if (options->size != sizeof *options || options->threads < 0 || !isa_known(options->isa) ||
-        !options->allocate != !options->release || !isa_from_environment(&limit))
+    if (!attn_options_read(&read, options) || read.threads < 0 || !isa_known(read.isa) ||
+        !read.allocate != !read.release || (read.parallel_for && read.threads == 0) ||
+        !isa_from_environment(&limit))
         return ATTN_ERROR_ARGUMENT;
-    if (limit > options->isa)
-        limit = options->isa;
+    /* Both limits hold: of the tables that each allows, the lower one, as the values of the ISAs
+     * that one machine can have rise with them. */
+    const struct attn_kernels *kernels = attn_kernels_for(limit);
+    if (attn_kernels_for(read.isa)->isa < kernels->isa)
+        kernels = attn_kernels_for(read.isa);
 
     struct attn_allocator allocator = attn_allocator_default;
-    if (options->allocate)
-        allocator = (struct attn_allocator){options->allocate, options->release, options->user};
+    if (read.allocate)
+        allocator = (struct attn_allocator){read.allocate, read.release, read.user};
 
     struct attn_context *made = allocator.allocate(allocator.user, sizeof *made, ATTN_ALIGNMENT);
     if (!made)
         return ATTN_ERROR_MEMORY;
-    *made = (struct attn_context){
-        .kernels = attn_kernels_for(limit),
-        .threads = options->threads ? options->threads : attn_parallel_default_threads(),
-        .allocator = allocator,
-    };
+    *made = (struct attn_context){.kernels = kernels, .allocator = allocator};
+    int threads = read.threads ? read.threads : attn_parallel_default_threads();
+    if (!attn_parallel_open(&made->parallel, threads, read.parallel_for, read.parallel_user,
+                            &made->allocator)) {
+        allocator.release(allocator.user, made);
+        return ATTN_ERROR_MEMORY;
+    }
     *context = made;
     return ATTN_SUCCESS;
 }
@@ -88,6 +88,7 @@ void attn_context_destroy(attn_context *context)
     if (!context)
         return;
     struct attn_allocator allocator = context->allocator;
+    attn_parallel_close(&context->parallel, &allocator);
     attn_workspace_release(&context->workspace, &allocator);
     allocator.release(allocator.user, context);
 }
@@ -105,17 +106,41 @@ attn_isa attn_context_isa(const attn_context *context)
 
 int attn_context_threads(const attn_context *context)
 {
-    return context->threads;
+    return context->parallel.threads;
 }
 
-void *attn_context_workspace(struct attn_context *context, int64_t bytes_a_thread)
+uint64_t attn_call_begin(struct attn_context *context)
+{
+    context->error.message[0] = '\0';
+    return attn_float_mode_enter();
+}
+
+void attn_call_end(uint64_t modes)
+{
+    attn_float_mode_leave(modes);
+}
+
+bool attn_workspace_bytes(const struct attn_context *context, int64_t shared_bytes,
+                          int64_t bytes_a_thread, int64_t *bytes)
+{
+    return attn_checked_multiply(bytes_a_thread, context->parallel.threads, bytes) &&
+           attn_checked_add(*bytes, shared_bytes, bytes) && (uint64_t)*bytes <= SIZE_MAX;
+}
+
+void *attn_context_workspace(struct attn_context *context, int64_t shared_bytes,
+                             int64_t bytes_a_thread)
 {
     int64_t bytes;
     void *memory = NULL;
-    if (attn_checked_multiply(bytes_a_thread, context->threads, &bytes) &&
-        (uint64_t)bytes <= SIZE_MAX)
+    if (attn_workspace_bytes(context, shared_bytes, bytes_a_thread, &bytes))
         memory = attn_workspace_reserve(&context->workspace, &context->allocator, (size_t)bytes);
     if (!memory)
         attn_error_memory(&context->error);
     return memory;
+}
+
+void attn_context_run(const struct attn_context *context, int64_t items,
+                      void (*body)(void *state, int64_t item, int thread), void *state)
+{
+    attn_parallel_run(&context->parallel, items, body, state);
 }

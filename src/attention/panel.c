@@ -2,30 +2,42 @@
 
 #include <string.h>
 
-struct attn_rows attn_side_by_side(const attn_tensor *tensor, int64_t batch, int64_t head,
-                                   int64_t first, int64_t count, float *scratch)
+#include "kernel/dot_kernels.h"
+
+void attn_tile_scratch_take(struct attn_tile_scratch *tile, const struct attn_problem *problem,
+                            struct attn_scratch *scratch)
 {
-    int64_t dim = tensor->shape[3];
-    if (tensor->stride[3] == 1 || dim <= 1)
-        return (struct attn_rows){attn_element(tensor, batch, head, first, 0), tensor->stride[2]};
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t c = 0; c < dim; c++)
-            scratch[i * dim + c] = *attn_element(tensor, batch, head, first + i, c);
-    return (struct attn_rows){scratch, dim};
+    tile->scores = attn_scratch_floats(scratch, ATTN_KEY_BLOCK, ATTN_MAX_LANES);
+    tile->edit =
+        attn_scratch_floats(scratch, attn_scores_need_edit(problem) ? ATTN_EDIT_SCRATCH : 0, 1);
+    tile->before = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);
+    tile->exclusions = attn_scratch_take(scratch, 1, 1, (int64_t)sizeof(struct attn_exclusions));
 }
 
-void attn_tile_scores(const struct attn_kernels *kernels, const struct attn_problem *problem,
+bool attn_tile_scores(const struct attn_kernels *kernels, const struct attn_problem *problem,
                       const struct attn_tile *tile, const float *queries, struct attn_rows keys,
-                      float *s, float *m)
+                      const struct attn_tile_scratch *scratch, float *m)
 {
-    float before[ATTN_MAX_LANES];
-    size_t lanes_size = (size_t)kernels->lanes * sizeof(float);
-    memcpy(before, m, lanes_size);
-    kernels->scores(queries, problem->d_qk, keys.data, keys.stride, tile->keys, problem->scale, s,
-                    m);
-    if (attn_tile_needs_edit(problem, tile)) {
-        attn_edit_scores(problem, tile, s);
-        memcpy(m, before, lanes_size);
-        kernels->raise_maximum(s, tile->keys, m);
+    attn_tile_exclusions(kernels, problem, tile, scratch->exclusions);
+    if (scratch->exclusions->kind == ATTN_EXCLUDES_ALL)
+        return false;
+
+    bool edited = scratch->exclusions->kind == ATTN_EXCLUDES_SOME || attn_scores_need_edit(problem);
+    size_t lanes_size = (size_t)tile->lanes * sizeof(float);
+    if (edited)
+        memcpy(scratch->before, m, lanes_size);
+    if (problem->precision == ATTN_PRECISION_BF16)
+        kernels->dots->scores((const uint32_t *)(const void *)queries, tile->lanes, problem->d_qk,
+                              keys.halves, keys.stride, tile->keys, problem->scale, scratch->scores,
+                              m);
+    else
+        kernels->scores(queries, tile->lanes, problem->d_qk, keys.data, keys.stride, tile->keys,
+                        problem->scale, scratch->scores, m);
+    if (edited) {
+        attn_edit_scores(kernels, problem, tile, scratch->exclusions, scratch->edit,
+                         scratch->scores);
+        memcpy(m, scratch->before, lanes_size);
+        kernels->raise_maximum(scratch->scores, tile->lanes, tile->keys, m);
     }
+    return true;
 }

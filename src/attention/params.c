@@ -1,6 +1,8 @@
-#include "attn.h"
+#include "attention/params.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 void attn_params_init(attn_params *params)
 {
@@ -14,15 +16,42 @@ void attn_params_init(attn_params *params)
     };
 }
 
-attn_tensor attn_tensor_packed(void *data, attn_type type, int64_t batch, int64_t heads,
-                               int64_t length, int64_t dim)
+/* Where each earlier version's struct ended, and this one's. */
+static bool size_is_known(size_t size, const size_t *sizes, size_t count)
 {
-    return (attn_tensor){
-        .data = data,
-        .type = type,
-        .shape = {batch, heads, length, dim},
-        /* Unsigned, so that a shape that no memory holds wraps here and is refused by the call. */
-        .stride = {(int64_t)((uint64_t)heads * (uint64_t)length * (uint64_t)dim),
-                   (int64_t)((uint64_t)length * (uint64_t)dim), dim, 1},
-    };
+    for (size_t i = 0; i < count; i++)
+        if (size == sizes[i])
+            return true;
+    return false;
+}
+
+bool attn_params_read(attn_params *read, const attn_params *given)
+{
+    static const size_t sizes[] = {offsetof(attn_params, precision), sizeof(attn_params)};
+    attn_params_init(read);
+    if (!given)
+        return true;
+    if (!size_is_known(given->size, sizes, sizeof sizes / sizeof sizes[0]))
+        return false;
+    memcpy(read, given, given->size);
+    return true;
+}
+
+void attn_options_init(attn_options *options)
+{
+    if (!options)
+        return;
+    *options = (attn_options){.size = sizeof *options, .isa = ATTN_ISA_BEST};
+}
+
+bool attn_options_read(attn_options *read, const attn_options *given)
+{
+    static const size_t sizes[] = {offsetof(attn_options, parallel_for), sizeof(attn_options)};
+    attn_options_init(read);
+    if (!given)
+        return true;
+    if (!size_is_known(given->size, sizes, sizeof sizes / sizeof sizes[0]))
+        return false;
+    memcpy(read, given, given->size);
+    return true;
 }

@@ -4,150 +4,28 @@
 #include <math.h>
 
 #include "attention/overlap.h"
+#include "attention/params.h"
+#include "attention/tensor_check.h"
 #include "attention/tensor_extent.h"
-
-#define SHAPE_FORMAT "[%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "]"
-#define SHAPE_VALUES(tensor)                                                                       \
-    (tensor)->shape[0], (tensor)->shape[1], (tensor)->shape[2], (tensor)->shape[3]
-
-static const char *type_name(attn_type type)
-{
-    switch (type) {
-    case ATTN_F32:
-        return "f32";
-    case ATTN_BOOL:
-        return "bool";
-    }
-    return "unknown";
-}
-
-attn_status attn_check_tensor(const attn_tensor *tensor, const char *name, attn_type type,
-                              struct attn_error *error)
-{
-    RETURN_IF(!tensor, error, ATTN_ERROR_ARGUMENT, "%s is NULL, expected a tensor", name);
-    RETURN_IF(tensor->type != type, error, ATTN_ERROR_TYPE, "%s has type %s, expected %s", name,
-              type_name(tensor->type), type_name(type));
-    for (int axis = 0; axis < 4; axis++)
-        RETURN_IF(tensor->shape[axis] < 0, error, ATTN_ERROR_SHAPE,
-                  "%s has shape " SHAPE_FORMAT ", expected sizes of at least 0", name,
-                  SHAPE_VALUES(tensor));
-    RETURN_IF(!tensor->data && !attn_is_empty(tensor), error, ATTN_ERROR_ARGUMENT,
-              "%s has no data, expected a pointer to its first element", name);
-    RETURN_IF((uintptr_t)tensor->data % (uintptr_t)attn_type_size(type) != 0, error,
-              ATTN_ERROR_ARGUMENT, "%s has data that is not aligned to its elements of %d bytes",
-              name, (int)attn_type_size(type));
-    RETURN_IF(!attn_extent_fits(tensor), error, ATTN_ERROR_SHAPE,
-              "%s has a shape and strides that reach beyond the address space", name);
-    return ATTN_SUCCESS;
-}
-
-attn_tensor attn_without_offsets(const attn_tensor *tensor)
-{
-    attn_tensor view = *tensor;
-    for (int axis = 0; axis < 4 && attn_is_empty(tensor); axis++)
-        view.stride[axis] = 0;
-    return view;
-}
-
-attn_status attn_check_shape(const attn_tensor *tensor, const char *name, const int64_t expected[4],
-                             struct attn_error *error)
-{
-    for (int axis = 0; axis < 4; axis++)
-        RETURN_IF(tensor->shape[axis] != expected[axis], error, ATTN_ERROR_SHAPE,
-                  "%s has shape " SHAPE_FORMAT ", expected [%" PRId64 ", %" PRId64 ", %" PRId64
-                  ", %" PRId64 "]",
-                  name, SHAPE_VALUES(tensor), expected[0], expected[1], expected[2], expected[3]);
-    return ATTN_SUCCESS;
-}
-
-/* The arrays of attn_params as one-axis tensors, so that outputs can be held against them. */
-static attn_tensor float_array(const float *data, int64_t count)
-{
-    return attn_tensor_packed((void *)(uintptr_t)data, ATTN_F32, 1, 1, 1, count);
-}
-
-static attn_tensor length_array(const int64_t *data, int64_t count)
-{
-    return attn_tensor_packed((void *)(uintptr_t)data, ATTN_F32, 1, 1, 1, 2 * count);
-}
-
-attn_status attn_check_output(const struct attn_problem *problem, const attn_tensor *output,
-                              const char *name, bool reads_v, struct attn_error *error)
-{
-    if (attn_is_empty(output))
-        return ATTN_SUCCESS;
-    RETURN_IF(attn_addresses_twice(output), error, ATTN_ERROR_OVERLAP,
-              "%s has strides that address one element twice, expected one place for each element",
-              name);
-    attn_tensor slopes = float_array(problem->alibi_slopes, problem->heads);
-    attn_tensor sinks = float_array(problem->sinks, problem->heads);
-    attn_tensor lengths = length_array(problem->key_lengths, problem->batch);
-    const struct {
-        const char *name;
-        const attn_tensor *tensor;
-        bool used;
-    } inputs[] = {
-        {"q", &problem->q, true},
-        {"k", &problem->k, true},
-        {"v", &problem->v, reads_v},
-        {"params.keep", &problem->keep, problem->has_keep},
-        {"params.bias", &problem->bias, problem->has_bias},
-        {"params.alibi_slopes", &slopes, problem->alibi_slopes != NULL},
-        {"params.sinks", &sinks, problem->sinks != NULL},
-        {"params.key_lengths", &lengths, problem->key_lengths != NULL},
-    };
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
-        RETURN_IF(inputs[i].used && attn_overlap(output, inputs[i].tensor), error,
-                  ATTN_ERROR_OVERLAP,
-                  "%s and %s share memory, expected an output apart from all "
-                  "inputs",
-                  name, inputs[i].name);
-    return ATTN_SUCCESS;
-}
-
-/* A tensor whose every axis is full or 1; axes of 1 are expanded by a stride of 0. */
-static attn_status resolve_broadcast(attn_tensor *resolved, const attn_tensor *tensor,
-                                     const char *name, attn_type type, const int64_t full[4],
-                                     struct attn_error *error)
-{
-    attn_status status = attn_check_tensor(tensor, name, type, error);
-    if (status)
-        return status;
-    *resolved = *tensor;
-    for (int axis = 0; axis < 4; axis++) {
-        RETURN_IF(tensor->shape[axis] != full[axis] && tensor->shape[axis] != 1, error,
-                  ATTN_ERROR_SHAPE,
-                  "%s has shape " SHAPE_FORMAT ", expected [%" PRId64 ", %" PRId64 ", %" PRId64
-                  ", %" PRId64 "] with any axis 1",
-                  name, SHAPE_VALUES(tensor), full[0], full[1], full[2], full[3]);
-        if (tensor->shape[axis] == 1)
-            resolved->stride[axis] = 0;
-    }
-    return ATTN_SUCCESS;
-}
 
 static attn_status resolve_positions(struct attn_problem *problem, const attn_params *params,
                                      struct attn_error *error)
 {
-    switch (params->alignment) {
-    case ATTN_ALIGN_TOP_LEFT:
-        problem->offset = 0;
-        break;
-    case ATTN_ALIGN_BOTTOM_RIGHT:
-        problem->offset = problem->keys - problem->queries;
-        break;
-    case ATTN_ALIGN_OFFSET:
-        problem->offset = params->offset;
-        break;
-    default:
-        RETURN_IF(true, error, ATTN_ERROR_ARGUMENT,
-                  "params.alignment is %d, expected a value of attn_alignment",
-                  (int)params->alignment);
-    }
+    RETURN_IF(params->alignment != ATTN_ALIGN_TOP_LEFT &&
+                  params->alignment != ATTN_ALIGN_BOTTOM_RIGHT &&
+                  params->alignment != ATTN_ALIGN_OFFSET,
+              error, ATTN_ERROR_ARGUMENT,
+              "params.alignment is %d, expected a value of attn_alignment", (int)params->alignment);
+    problem->alignment = params->alignment;
+    problem->offset = params->alignment == ATTN_ALIGN_OFFSET ? params->offset : 0;
     RETURN_IF(problem->offset < -ATTN_POSITION_LIMIT || problem->offset > ATTN_POSITION_LIMIT,
               error, ATTN_ERROR_ARGUMENT,
               "params.offset is %" PRId64 ", expected at most ATTN_POSITION_LIMIT either way",
               problem->offset);
+    RETURN_IF(problem->queries > ATTN_POSITION_LIMIT || problem->keys > ATTN_POSITION_LIMIT, error,
+              ATTN_ERROR_SHAPE,
+              "q has length %" PRId64 " and k %" PRId64 ", expected at most ATTN_POSITION_LIMIT",
+              problem->queries, problem->keys);
 
     const int64_t sides[2] = {params->window_left, params->window_right};
     const char *const names[2] = {"left", "right"};
@@ -165,13 +43,128 @@ static attn_status resolve_positions(struct attn_problem *problem, const attn_pa
     return ATTN_SUCCESS;
 }
 
+/* starts[count + 1]: from 0, not falling, at most `length`. */
+static attn_status check_starts(const int64_t *starts, const char *name, int64_t count,
+                                int64_t length, struct attn_error *error)
+{
+    RETURN_IF(!starts, error, ATTN_ERROR_ARGUMENT,
+              "params.%s is NULL, expected params.sequences + 1 numbers", name);
+    RETURN_IF(starts[0] != 0, error, ATTN_ERROR_ARGUMENT, "params.%s[0] is %" PRId64 ", expected 0",
+              name, starts[0]);
+    for (int64_t s = 0; s < count; s++)
+        RETURN_IF(starts[s + 1] < starts[s] || starts[s + 1] > length, error, ATTN_ERROR_ARGUMENT,
+                  "params.%s[%" PRId64 "] is %" PRId64 ", expected %" PRId64 " to %" PRId64, name,
+                  s + 1, starts[s + 1], starts[s], length);
+    return ATTN_SUCCESS;
+}
+
+static attn_status resolve_sequences(struct attn_problem *problem, const attn_params *params,
+                                     struct attn_error *error)
+{
+    problem->sequences = problem->batch;
+    RETURN_IF(params->sequences < 0, error, ATTN_ERROR_ARGUMENT,
+              "params.sequences is %" PRId64 ", expected at least 0", params->sequences);
+    if (params->sequences > 0) {
+        RETURN_IF(problem->batch != 1, error, ATTN_ERROR_SHAPE,
+                  "q has batch %" PRId64 ", expected 1 where sequences are packed", problem->batch);
+        RETURN_IF(problem->block_table && params->key_starts, error, ATTN_ERROR_ARGUMENT,
+                  "params.key_starts and params.block_table are given, expected one of them");
+        attn_status status = check_starts(params->query_starts, "query_starts", params->sequences,
+                                          problem->queries, error);
+        if (!status && !problem->block_table)
+            status = check_starts(params->key_starts, "key_starts", params->sequences,
+                                  problem->keys, error);
+        if (status)
+            return status;
+        problem->sequences = params->sequences;
+        problem->query_starts = params->query_starts;
+        problem->key_starts = params->key_starts;
+    }
+
+    problem->key_lengths = params->key_lengths;
+    for (int64_t s = 0; params->key_lengths && s < problem->sequences; s++) {
+        int64_t keys = problem->key_starts ? problem->key_starts[s + 1] - problem->key_starts[s]
+                                           : problem->keys;
+        RETURN_IF(params->key_lengths[s] < 0 || params->key_lengths[s] > keys, error,
+                  ATTN_ERROR_ARGUMENT,
+                  "params.key_lengths[%" PRId64 "] is %" PRId64 ", expected 0 to %" PRId64, s,
+                  params->key_lengths[s], keys);
+    }
+    problem->prefix_lengths = params->prefix_lengths;
+    for (int64_t s = 0; params->prefix_lengths && s < problem->sequences; s++)
+        RETURN_IF(params->prefix_lengths[s] < 0, error, ATTN_ERROR_ARGUMENT,
+                  "params.prefix_lengths[%" PRId64 "] is %" PRId64 ", expected at least 0", s,
+                  params->prefix_lengths[s]);
+    RETURN_IF(!params->query_documents != !params->key_documents, error, ATTN_ERROR_ARGUMENT,
+              "params.%s_documents is NULL, expected both or neither of query_documents and "
+              "key_documents",
+              params->query_documents ? "key" : "query");
+    RETURN_IF(params->key_documents && problem->block_table && params->sequences > 0, error,
+              ATTN_ERROR_UNSUPPORTED,
+              "params.key_documents with packed sequences and a block table: the keys of a "
+              "sequence have no row of their own, expected one of them left out");
+    problem->query_documents = params->query_documents;
+    problem->key_documents = params->key_documents;
+    return ATTN_SUCCESS;
+}
+
+/* Pages: Lk, and that each entry that will be read names one. */
+static attn_status resolve_pages(struct attn_problem *problem, const attn_params *params,
+                                 struct attn_error *error)
+{
+    if (!params->block_table)
+        return ATTN_SUCCESS;
+    RETURN_IF(!params->key_lengths, error, ATTN_ERROR_ARGUMENT,
+              "params.key_lengths is NULL, expected the lengths of all sequences with a block "
+              "table");
+    int64_t keys;
+    RETURN_IF(params->block_table_width < 0 ||
+                  __builtin_mul_overflow(params->block_table_width, problem->k.shape[2], &keys),
+              error, ATTN_ERROR_ARGUMENT,
+              "params.block_table_width is %" PRId64 ", expected the entries a sequence",
+              params->block_table_width);
+    problem->block_table = params->block_table;
+    problem->block_table_width = params->block_table_width;
+    problem->page_length = problem->k.shape[2];
+    problem->keys = keys;
+    return ATTN_SUCCESS;
+}
+
+static attn_status check_pages(const struct attn_problem *problem, struct attn_error *error)
+{
+    if (!problem->block_table)
+        return ATTN_SUCCESS;
+    for (int64_t s = 0; s < problem->sequences; s++)
+        for (int64_t n = 0; n * problem->page_length < problem->key_lengths[s]; n++) {
+            int64_t page = problem->block_table[s * problem->block_table_width + n];
+            RETURN_IF(page < 0 || page >= problem->k.shape[0], error, ATTN_ERROR_ARGUMENT,
+                      "params.block_table names page %" PRId64 " for entry %" PRId64
+                      " of sequence %" PRId64 ", expected 0 to %" PRId64,
+                      page, n, s, problem->k.shape[0] - 1);
+        }
+    return ATTN_SUCCESS;
+}
+
+static attn_status resolve_row_scales(attn_tensor *resolved, const attn_tensor *scales,
+                                      const char *name, const attn_tensor *rows,
+                                      const char *rows_name, struct attn_error *error)
+{
+    if (rows->type != ATTN_I8)
+        return ATTN_SUCCESS;
+    RETURN_IF(!scales, error, ATTN_ERROR_ARGUMENT,
+              "%s is NULL, expected the scales of %s, which has type i8", name, rows_name);
+    const int64_t full[4] = {rows->shape[0], rows->shape[1], rows->shape[2], 1};
+    return attn_resolve_broadcast(resolved, scales, name, ATTN_TYPES_F32, full, error);
+}
+
 static attn_status resolve_scores(struct attn_problem *problem, const attn_params *params,
                                   struct attn_error *error)
 {
     bool default_scale = isnan(params->scale);
     RETURN_IF(default_scale && problem->d_qk == 0, error, ATTN_ERROR_ARGUMENT,
               "params.scale is not given and q has dim 0: 1/sqrt(0) is no scale, give one");
-    problem->scale = default_scale ? (float)(1.0 / sqrt((double)problem->d_qk)) : params->scale;
+    problem->scale_f64 = default_scale ? 1.0 / sqrt((double)problem->d_qk) : (double)params->scale;
+    problem->scale = (float)problem->scale_f64;
 
     RETURN_IF(!(params->soft_cap >= 0.0f && params->soft_cap < INFINITY), error,
               ATTN_ERROR_ARGUMENT, "params.soft_cap is %g, expected a finite number of at least 0",
@@ -179,52 +172,55 @@ static attn_status resolve_scores(struct attn_problem *problem, const attn_param
     problem->soft_cap = params->soft_cap;
     problem->alibi_slopes = params->alibi_slopes;
     problem->sinks = params->sinks;
+    problem->change_scores = params->change_scores;
+    problem->key_range = params->key_range;
+    problem->callback_user = params->callback_user;
 
     const int64_t full[4] = {problem->batch, problem->heads, problem->queries, problem->keys};
     if (params->keep) {
-        attn_status status =
-            resolve_broadcast(&problem->keep, params->keep, "params.keep", ATTN_BOOL, full, error);
+        attn_status status = attn_resolve_broadcast(&problem->keep, params->keep, "params.keep",
+                                                    ATTN_TYPES_BOOL, full, error);
         if (status)
             return status;
         problem->has_keep = true;
     }
     if (params->bias) {
+        unsigned types = problem->q.type == ATTN_F64 ? ATTN_TYPES_FLOAT | ATTN_TYPES_F64
+                                                     : (unsigned)ATTN_TYPES_FLOAT;
         attn_status status =
-            resolve_broadcast(&problem->bias, params->bias, "params.bias", ATTN_F32, full, error);
+            attn_resolve_broadcast(&problem->bias, params->bias, "params.bias", types, full, error);
         if (status)
             return status;
         problem->has_bias = true;
     }
-    problem->changes_scores =
-        problem->soft_cap > 0 || problem->has_bias || problem->alibi_slopes || problem->has_keep;
-
-    problem->key_lengths = params->key_lengths;
-    for (int64_t b = 0; params->key_lengths && b < problem->batch; b++)
-        RETURN_IF(params->key_lengths[b] < 0 || params->key_lengths[b] > problem->keys, error,
-                  ATTN_ERROR_ARGUMENT,
-                  "params.key_lengths[%" PRId64 "] is %" PRId64 ", expected 0 to %" PRId64, b,
-                  params->key_lengths[b], problem->keys);
     return ATTN_SUCCESS;
 }
 
-attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params *params,
-                                 const attn_tensor *q, const attn_tensor *k,
-                                 struct attn_error *error)
+static attn_status resolve_precision(struct attn_problem *problem, const attn_params *params,
+                                     const struct attn_kernels *kernels, struct attn_error *error)
 {
-    attn_params defaults;
-    attn_params_init(&defaults);
-    if (!params)
-        params = &defaults;
-    RETURN_IF(params->size != sizeof *params, error, ATTN_ERROR_ARGUMENT,
-              "params.size is %zu, expected %zu: start from attn_params_init", params->size,
-              sizeof *params);
-    attn_status status = attn_check_tensor(q, "q", ATTN_F32, error);
+    RETURN_IF(params->precision != ATTN_PRECISION_EXACT && params->precision != ATTN_PRECISION_BF16,
+              error, ATTN_ERROR_ARGUMENT,
+              "params.precision is %d, expected a value of attn_precision", (int)params->precision);
+    if (params->precision == ATTN_PRECISION_BF16 && kernels->dots && problem->q.type == ATTN_BF16 &&
+        problem->k.type == ATTN_BF16)
+        problem->precision = ATTN_PRECISION_BF16;
+    return ATTN_SUCCESS;
+}
+
+/* q and k, and the axes that they give. */
+static attn_status resolve_queries_and_keys(struct attn_problem *problem, const attn_params *params,
+                                            const attn_tensor *q, const attn_tensor *k,
+                                            struct attn_error *error)
+{
+    attn_status status = attn_check_tensor(q, "q", ATTN_TYPES_FLOAT | ATTN_TYPES_F64, error);
     if (!status)
-        status = attn_check_tensor(k, "k", ATTN_F32, error);
+        status = attn_check_tensor(
+            k, "k", q->type == ATTN_F64 ? (unsigned)ATTN_TYPES_F64 : (unsigned)ATTN_TYPES_ROWS,
+            error);
     if (status)
         return status;
-
-    RETURN_IF(k->shape[0] != q->shape[0], error, ATTN_ERROR_SHAPE,
+    RETURN_IF(!params->block_table && k->shape[0] != q->shape[0], error, ATTN_ERROR_SHAPE,
               "k has batch %" PRId64 ", expected %" PRId64 " as q", k->shape[0], q->shape[0]);
     RETURN_IF(k->shape[3] != q->shape[3], error, ATTN_ERROR_SHAPE,
               "k has dim %" PRId64 ", expected %" PRId64 " as q", k->shape[3], q->shape[3]);
@@ -236,7 +232,6 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
               "q has %" PRId64 " heads, expected a multiple of k's %" PRId64
               ": query heads are not a multiple of key heads",
               q->shape[1], k->shape[1]);
-
     *problem = (struct attn_problem){
         .batch = q->shape[0],
         .heads = q->shape[1],
@@ -247,6 +242,89 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
         .q = attn_without_offsets(q),
         .k = attn_without_offsets(k),
     };
-    status = resolve_positions(problem, params, error);
-    return status ? status : resolve_scores(problem, params, error);
+    return ATTN_SUCCESS;
+}
+
+attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params *params,
+                                 const attn_tensor *q, const attn_tensor *k,
+                                 const struct attn_kernels *kernels, struct attn_error *error)
+{
+    RETURN_IF(!attn_params_read(&problem->params, params), error, ATTN_ERROR_ARGUMENT,
+              "params.size is %zu, expected %zu or that of an earlier version: start from "
+              "attn_params_init",
+              params->size, sizeof *params);
+    const attn_params read = problem->params;
+    attn_status status = resolve_queries_and_keys(problem, &read, q, k, error);
+    if (status)
+        return status;
+    problem->params = read;
+    status = resolve_pages(problem, &read, error);
+    if (!status)
+        status = resolve_sequences(problem, &read, error);
+    if (!status)
+        status = check_pages(problem, error);
+    if (!status)
+        status = resolve_positions(problem, &read, error);
+    if (!status)
+        status = resolve_scores(problem, &read, error);
+    if (!status)
+        status = resolve_row_scales(&problem->key_scales, read.key_scales, "params.key_scales",
+                                    &problem->k, "k", error);
+    return status ? status : resolve_precision(problem, &read, kernels, error);
+}
+
+attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn_tensor *v,
+                                        struct attn_error *error)
+{
+    bool doubles = problem->q.type == ATTN_F64;
+    attn_status status = attn_check_tensor(
+        v, "v", doubles ? (unsigned)ATTN_TYPES_F64 : (unsigned)ATTN_TYPES_ROWS, error);
+    if (status)
+        return status;
+    const int64_t shape[4] = {problem->k.shape[0], problem->key_heads, problem->k.shape[2],
+                              v->shape[3]};
+    status = attn_check_shape(v, "v", shape, error);
+    if (status)
+        return status;
+    problem->d_v = v->shape[3];
+    problem->v = attn_without_offsets(v);
+    problem->dot_values = problem->precision == ATTN_PRECISION_BF16 && v->type == ATTN_BF16;
+    return resolve_row_scales(&problem->value_scales, problem->params.value_scales,
+                              "params.value_scales", &problem->v, "v", error);
+}
+
+attn_status attn_problem_check_output_form(const struct attn_problem *problem, const attn_tensor *o,
+                                           const attn_tensor *stats, struct attn_error *error)
+{
+    bool doubles = problem->q.type == ATTN_F64;
+    attn_status status = attn_check_tensor(
+        o, "o", doubles ? (unsigned)ATTN_TYPES_F64 : ATTN_TYPES_F32 | 1u << problem->q.type, error);
+    if (!status && stats)
+        status = attn_check_tensor(
+            stats, "stats", doubles ? (unsigned)ATTN_TYPES_F64 : (unsigned)ATTN_TYPES_F32, error);
+    if (status)
+        return status;
+    const int64_t o_shape[4] = {problem->batch, problem->heads, problem->queries, problem->d_v};
+    const int64_t stats_shape[4] = {problem->batch, problem->heads, problem->queries, 2};
+    status = attn_check_shape(o, "o", o_shape, error);
+    if (!status && stats)
+        status = attn_check_shape(stats, "stats", stats_shape, error);
+    return status;
+}
+
+attn_status attn_problem_resolve_outputs(struct attn_problem *problem, const attn_tensor *o,
+                                         const attn_tensor *stats, struct attn_error *error)
+{
+    attn_status status = attn_problem_check_output_form(problem, o, stats, error);
+    if (status)
+        return status;
+    problem->o = attn_without_offsets(o);
+    status = attn_check_output(problem, o, "o", true, error);
+    if (!status && stats) {
+        problem->stats = *stats;
+        status = attn_check_output(problem, stats, "stats", true, error);
+        RETURN_IF(!status && attn_overlap(stats, o), error, ATTN_ERROR_OVERLAP,
+                  "stats and o share memory, expected outputs apart from each other");
+    }
+    return status;
 }

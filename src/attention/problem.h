@@ -7,46 +7,71 @@
 #include "attention/context.h"
 
 struct attn_problem {
-    int64_t batch, heads, key_heads;
-    int64_t queries, keys; /* Lq, Lk */
-    int64_t d_qk, d_v;
+    attn_params params; /* as given, filled up with defaults */
 
+    int64_t batch, heads, key_heads;
+    int64_t queries, keys; /* Lq, Lk: the axes of o, keep and bias */
+    int64_t d_qk, d_v;
+    int64_t sequences; /* batches, or packed sequences: see sequence.h */
+
+    attn_precision precision; /* of scores: allowed, and of use for these types and this context */
+    bool dot_values;          /* and of weights and values */
     float scale, soft_cap;
-    int64_t offset;      /* query i stands at key position i + offset */
-    int64_t reach_left;  /* keys kept before and after that position; ATTN_WINDOW_OPEN: all */
+    double scale_f64; /* what scale rounds: 1/√d_qk where none is given */
+    attn_alignment alignment;
+    int64_t offset;      /* with ATTN_ALIGN_OFFSET */
+    int64_t reach_left;  /* keys kept before and after a query's position; ATTN_WINDOW_OPEN: all */
     int64_t reach_right; /* causal is a reach of at most 0 */
 
-    const int64_t *key_lengths;
+    /* As in attn_params; NULL where not given. */
+    const int64_t *query_starts, *key_starts;
+    const int64_t *key_lengths, *prefix_lengths;
+    const int64_t *query_documents, *key_documents;
+    /* Ranges of key_documents, if the call makes them: document_blocks.h. */
+    const struct attn_document_range *document_blocks;
     const float *alibi_slopes, *sinks;
+    attn_score_callback *change_scores;
+    attn_key_range_callback *key_range;
+    void *callback_user;
+    const int32_t *block_table;
+    int64_t block_table_width, page_length;
+
     attn_tensor q, k, v, o, stats;
-    attn_tensor keep, bias; /* axes of size 1 have stride 0 */
+    attn_tensor keep, bias;               /* axes of size 1 have stride 0 */
+    attn_tensor key_scales, value_scales; /* the same; of i8 only */
     bool has_keep, has_bias;
-    bool changes_scores; /* something stands between Q·Kᵀ and the masks */
 };
 
-/* Checks the arguments that forward and weights share, and fills all but v, o and stats. */
+/* Checks the arguments that all calls share, and fills all but v, o and stats. `kernels` tells what
+ * precision is of use. */
 attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params *params,
                                  const attn_tensor *q, const attn_tensor *k,
-                                 struct attn_error *error);
+                                 const struct attn_kernels *kernels, struct attn_error *error);
 
-/* Checks one tensor of a call: pointer, element type, data, and that all its addresses exist. */
-attn_status attn_check_tensor(const attn_tensor *tensor, const char *name, attn_type type,
-                              struct attn_error *error);
+/* Then v; then o and stats (NULL: not wanted), and what those may not overlap. */
+attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn_tensor *v,
+                                        struct attn_error *error);
+attn_status attn_problem_resolve_outputs(struct attn_problem *problem, const attn_tensor *o,
+                                         const attn_tensor *stats, struct attn_error *error);
 
-/* The tensor; where it has no element its strides are 0, so that no address is computed from a
- * pointer that may be NULL. */
-attn_tensor attn_without_offsets(const attn_tensor *tensor);
-
-/* Checks a tensor's shape against what it must be. */
-attn_status attn_check_shape(const attn_tensor *tensor, const char *name, const int64_t expected[4],
-                             struct attn_error *error);
+/* Of that, the types and shapes alone. */
+attn_status attn_problem_check_output_form(const struct attn_problem *problem, const attn_tensor *o,
+                                           const attn_tensor *stats, struct attn_error *error);
 
 /* Checks that an output addresses no element twice and shares none with any input of the problem
  * (with v only where `reads_v`). */
 attn_status attn_check_output(const struct attn_problem *problem, const attn_tensor *output,
                               const char *name, bool reads_v, struct attn_error *error);
 
-/* The address of element (b, h, i, c). */
+/* The byte address of element (b, h, i, c). */
+static inline void *attn_address(const attn_tensor *tensor, int64_t size, int64_t b, int64_t h,
+                                 int64_t i, int64_t c)
+{
+    return (char *)tensor->data + size * (b * tensor->stride[0] + h * tensor->stride[1] +
+                                          i * tensor->stride[2] + c * tensor->stride[3]);
+}
+
+/* The same of a tensor of f32. */
 static inline float *attn_element(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i,
                                   int64_t c)
 {

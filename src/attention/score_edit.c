@@ -2,77 +2,100 @@
 
 #include <math.h>
 
-/* Position of a query among the keys, moved by a window side and cut to 0..keys: the parts are
- * within ±2⁶⁰, so that no sum of them leaves 64 bits. */
-static int64_t clamp_key(int64_t position, int64_t keys)
+#include "attention/rows.h"
+#include "attention/tensor_extent.h"
+#include "attention/window.h"
+#include "base/prefetch.h"
+
+bool attn_scores_need_edit(const struct attn_problem *problem)
 {
-    return position < 0 ? 0 : position > keys ? keys : position;
+    return problem->soft_cap > 0 || problem->has_bias || problem->alibi_slopes ||
+           problem->change_scores;
 }
 
-struct attn_key_range attn_keys_of_rows(const struct attn_problem *problem, int64_t batch,
-                                        int64_t first, int64_t rows)
+/* A part of the bias in f32: element (n, t) at data[n·query_stride + t·key_stride]. */
+struct bias_part {
+    const float *data;
+    int64_t query_stride, key_stride;
+};
+
+/* 16-bit bias, widened to scratch: a run of numbers side by side at a time where there are such. */
+static struct bias_part widened(const struct attn_kernels *kernels, const attn_tensor *bias,
+                                const struct attn_tile *tile, const char *first, float *scratch)
 {
-    int64_t length = problem->key_lengths ? problem->key_lengths[batch] : problem->keys;
-    struct attn_key_range range = {0, length};
-    if (problem->reach_left != ATTN_WINDOW_OPEN)
-        range.begin = clamp_key(first + problem->offset - problem->reach_left, length);
-    if (problem->reach_right != ATTN_WINDOW_OPEN)
-        range.end = clamp_key(first + rows + problem->offset + problem->reach_right, length);
-    if (range.end < range.begin)
-        range.end = range.begin;
-    return range;
+    enum attn_storage from = attn_storage_of(bias->type);
+    int64_t size = attn_type_size(bias->type);
+    int64_t across = bias->stride[2], along = bias->stride[3];
+    /* An axis without a stride has one number. */
+    int64_t rows = across == 0 ? 1 : tile->rows, keys = along == 0 ? 1 : tile->keys;
+    struct bias_part part = {scratch, across == 0 ? 0 : keys, along == 0 ? 0 : 1};
+    if (along != 1 && across == 1) {
+        for (int64_t t = 0; t < keys; t++)
+            kernels->widen(from, first + size * along * t, 1.0f, rows, scratch + t * rows);
+        return (struct bias_part){scratch, 1, along == 0 ? 0 : rows};
+    }
+    int64_t run = along == 1 ? keys : 1;
+    for (int64_t n = 0; n < rows; n++)
+        for (int64_t t = 0; t < keys; t += run)
+            kernels->widen(from, first + size * (across * n + along * t), 1.0f, run,
+                           scratch + n * keys + t);
+    return part;
 }
 
-bool attn_tile_needs_edit(const struct attn_problem *problem, const struct attn_tile *tile)
+static struct bias_part bias_of(const struct attn_kernels *kernels,
+                                const struct attn_problem *problem, const struct attn_tile *tile,
+                                float *scratch)
 {
-    if (problem->changes_scores)
-        return true;
-    /* The first row reaches least far right, the last row least far left. */
-    struct attn_key_range first = attn_keys_of_rows(problem, tile->batch, tile->query, 1);
-    struct attn_key_range last =
-        attn_keys_of_rows(problem, tile->batch, tile->query + tile->rows - 1, 1);
-    return first.end < tile->key + tile->keys || last.begin > tile->key;
+    const attn_tensor *bias = &problem->bias;
+    const struct attn_sequence *sequence = tile->sequence;
+    const void *first =
+        attn_address(bias, attn_type_size(bias->type), sequence->batch, tile->head,
+                     sequence->query_begin + tile->query, sequence->key_begin + tile->key);
+    int64_t size = attn_type_size(bias->type);
+    for (int64_t n = 0; bias->stride[2] != 0 && bias->stride[3] == 1 && n < tile->rows; n++)
+        attn_prefetch((const char *)first + size * (n * bias->stride[2] + tile->keys),
+                      size * attn_tile_keys_ahead(tile));
+    if (bias->type == ATTN_F32)
+        return (struct bias_part){first, bias->stride[2], bias->stride[3]};
+    return widened(kernels, bias, tile, first, scratch);
 }
 
-/* The final score of one key for one query. */
-static float final_score(const struct attn_problem *problem, int64_t b, int64_t h, int64_t i,
-                         int64_t j, float s)
+void attn_edit_scores(const struct attn_kernels *kernels, const struct attn_problem *problem,
+                      const struct attn_tile *tile, const struct attn_exclusions *exclusions,
+                      float *scratch, float *s)
 {
+    const struct attn_sequence *sequence = tile->sequence;
+    int lanes = tile->lanes;
     if (problem->soft_cap > 0)
-        s = problem->soft_cap * tanhf(s / problem->soft_cap);
-    if (problem->has_bias) {
-        float bias = *attn_element(&problem->bias, b, h, i, j);
-        if (bias == -INFINITY)
-            return -INFINITY; /* an exclusion, even where s is NaN */
-        s += bias;
-    }
+        kernels->soft_cap(s, tile->keys * lanes, problem->soft_cap);
+    /* Before the bias, so that nothing is added to what a bias of −inf excludes. */
     if (problem->alibi_slopes) {
-        int64_t distance = i + problem->offset - j;
-        s -= problem->alibi_slopes[h] * (float)(distance < 0 ? -distance : distance);
+        int64_t position = attn_position_add(tile->query, sequence->offset);
+        kernels->subtract_distance(s, lanes, tile->keys, problem->alibi_slopes[tile->head],
+                                   attn_position_add(position, -tile->key));
     }
-    return s;
-}
-
-static bool is_kept(const struct attn_problem *problem, int64_t b, int64_t h, int64_t i, int64_t j)
-{
-    const attn_tensor *keep = &problem->keep;
-    return !problem->has_keep ||
-           ((const unsigned char *)keep->data)[b * keep->stride[0] + h * keep->stride[1] +
-                                               i * keep->stride[2] + j * keep->stride[3]];
-}
-
-void attn_edit_scores(const struct attn_problem *problem, const struct attn_tile *tile, float *s)
-{
-    for (int64_t n = 0; n < tile->rows; n++) {
-        int64_t i = tile->query + n;
-        struct attn_key_range kept = attn_keys_of_rows(problem, tile->batch, i, 1);
-        for (int64_t t = 0; t < tile->keys; t++) {
-            int64_t j = tile->key + t;
-            float *score = &s[t * tile->lanes + n];
-            if (j < kept.begin || j >= kept.end || !is_kept(problem, tile->batch, tile->head, i, j))
-                *score = -INFINITY;
-            else if (problem->changes_scores)
-                *score = final_score(problem, tile->batch, tile->head, i, j, *score);
-        }
+    if (problem->has_bias) {
+        struct bias_part bias = bias_of(kernels, problem, tile, scratch);
+        kernels->add_bias(s, lanes, tile->keys, bias.data, bias.query_stride, bias.key_stride,
+                          tile->rows);
     }
+    if (problem->change_scores) {
+        attn_score_tile view = {
+            .sequence = sequence->index,
+            .head = tile->head,
+            .query = tile->query,
+            .key = tile->key,
+            .queries = tile->rows,
+            .keys = tile->keys,
+            .scores = s,
+            .query_stride = 1,
+            .key_stride = lanes,
+        };
+        problem->change_scores(problem->callback_user, &view);
+    }
+    if (exclusions->kind == ATTN_EXCLUDES_SOME)
+        kernels->exclude(s, lanes, tile->keys, exclusions->words);
+    else if (exclusions->kind == ATTN_EXCLUDES_ALL)
+        for (int64_t i = 0; i < tile->keys * lanes; i++)
+            s[i] = -INFINITY;
 }

@@ -1,28 +1,19 @@
-/* What stands between Q·Kᵀ and the softmax: which keys a row may keep, and its final scores. */
+/* What stands between Q·Kᵀ and the softmax: the final scores. */
 #ifndef ATTN_ATTENTION_SCORE_EDIT_H
 #define ATTN_ATTENTION_SCORE_EDIT_H
 
-#include "attention/problem.h"
+#include "attention/exclusion.h"
 
-/* The keys begin..end−1 that rows first..first+rows−1 of a batch may keep by lengths, causality and
- * window; begin = end where there is none. */
-struct attn_key_range {
-    int64_t begin, end;
-};
-struct attn_key_range attn_keys_of_rows(const struct attn_problem *problem, int64_t batch,
-                                        int64_t first, int64_t rows);
+/* Whether attn_edit_scores would change anything but by exclusions. */
+bool attn_scores_need_edit(const struct attn_problem *problem);
 
-/* A tile of scores [keys][lanes]: `rows` queries from `query` on, `keys` keys from `key` on. */
-struct attn_tile {
-    int64_t batch, head, query, key;
-    int64_t rows, keys;
-    int lanes;
-};
+/* Floats of scratch that attn_edit_scores needs. */
+enum { ATTN_EDIT_SCRATCH = ATTN_KEY_BLOCK * ATTN_MAX_LANES };
 
-/* Whether attn_edit_scores would change anything in the tile. */
-bool attn_tile_needs_edit(const struct attn_problem *problem, const struct attn_tile *tile);
-
-/* From scale·(q·k) to the final scores: soft cap, bias, ALiBi, and −inf for every excluded key. */
-void attn_edit_scores(const struct attn_problem *problem, const struct attn_tile *tile, float *s);
+/* From scale·(q·k) to the final scores in s[keys][lanes]: soft cap, bias, ALiBi, callback, and −inf
+ * for every excluded key. */
+void attn_edit_scores(const struct attn_kernels *kernels, const struct attn_problem *problem,
+                      const struct attn_tile *tile, const struct attn_exclusions *exclusions,
+                      float *scratch, float *s);
 
 #endif

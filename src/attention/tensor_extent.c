@@ -5,10 +5,16 @@
 int64_t attn_type_size(attn_type type)
 {
     switch (type) {
+    case ATTN_BOOL:
+    case ATTN_I8:
+        return 1;
+    case ATTN_F16:
+    case ATTN_BF16:
+        return 2;
     case ATTN_F32:
         return 4;
-    case ATTN_BOOL:
-        return 1;
+    case ATTN_F64:
+        return 8;
     }
     return 0;
 }

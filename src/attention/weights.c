@@ -3,97 +3,186 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
+#include "attention/double.h"
 #include "attention/overlap.h"
 #include "attention/panel.h"
-#include "base/checked.h"
-#include "base/parallel.h"
+#include "attention/tensor_check.h"
+#include "attention/weights.h"
 
 struct rebuild {
     const struct attn_problem *problem;
     const struct attn_kernels *kernels;
     const attn_tensor *stats, *weights;
-    int64_t begin[4]; /* batch, head, query, key */
-    int64_t panels_a_head;
+    int64_t begin[4];   /* batch, head, query, key */
+    int64_t row_groups; /* of a head: as many rows as a full panel has */
     char *workspace;
     int64_t bytes_a_thread;
 };
 
-/* One thread's memory: fixed parts first. */
-struct scratch {
-    float scores[ATTN_KEY_BLOCK * ATTN_MAX_LANES];
-    float m[ATTN_MAX_LANES], l[ATTN_MAX_LANES], unused_maximum[ATTN_MAX_LANES];
+/* One thread's memory. */
+struct weights_scratch {
+    struct attn_tile_scratch tile;
+    float *queries; /* [d_qk][lanes] */
+    float *row;     /* [d_qk][lanes] */
+    float *keys;    /* [ATTN_KEY_BLOCK][d_qk] */
+    float *m, *l, *unused_maximum;
 };
 
-static bool scratch_bytes(const struct rebuild *run, int64_t *bytes)
+static void take_scratch(struct weights_scratch *parts, const struct attn_kernels *kernels,
+                         const struct attn_problem *problem, struct attn_scratch *scratch)
 {
-    int64_t queries, keys;
-    const int64_t d = run->problem->d_qk;
-    return attn_checked_multiply(d, run->kernels->lanes * (int64_t)sizeof(float), &queries) &&
-           attn_checked_multiply(d, ATTN_KEY_BLOCK * (int64_t)sizeof(float), &keys) &&
-           attn_checked_add((int64_t)sizeof(struct scratch), queries, bytes) &&
-           attn_checked_add(*bytes, keys, bytes) &&
-           attn_checked_add(*bytes, ATTN_ALIGNMENT - 1, bytes);
+    int lanes = 2 * kernels->vector_lanes;
+    attn_tile_scratch_take(&parts->tile, problem, scratch);
+    parts->queries = attn_scratch_floats(scratch, problem->d_qk, lanes);
+    parts->row = attn_scratch_floats(scratch, problem->d_qk, lanes);
+    parts->keys = attn_scratch_floats(
+        scratch, attn_rows_need_scratch(problem, &problem->k) ? ATTN_KEY_BLOCK : 0, problem->d_qk);
+    parts->m = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);
+    parts->l = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);
+    parts->unused_maximum = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);
 }
 
-/* Weights of keys begin..end−1 of the tensor, for one panel, into the output's place for them. */
-static void write_zeros(const struct rebuild *run, float *row, int64_t rows, int64_t begin,
+int64_t attn_weights_bytes(const struct attn_kernels *kernels, const struct attn_problem *problem)
+{
+    struct weights_scratch counted;
+    struct attn_scratch scratch = {NULL, 0, false};
+    take_scratch(&counted, kernels, problem, &scratch);
+    return scratch.overflow ? -1 : scratch.used;
+}
+
+/* Rows of one sequence and head: their places among the queries and in the output. */
+struct segment {
+    struct attn_sequence sequence;
+    int64_t head, query, rows;
+    int lanes;
+    float *out; /* of the first row; column 0 of it is key wanted.begin of the sequence */
+    struct attn_key_span wanted; /* keys of the sequence; may lie outside it */
+};
+
+static void write_zeros(const struct rebuild *run, const struct segment *segment, int64_t begin,
                         int64_t end)
 {
-    for (int64_t n = 0; n < rows; n++)
+    const int64_t *stride = run->weights->stride;
+    for (int64_t n = 0; n < segment->rows; n++)
         for (int64_t j = begin; j < end; j++)
-            row[n * run->weights->stride[2] + (j - run->begin[3]) * run->weights->stride[3]] = 0.0f;
+            segment->out[n * stride[2] + (j - segment->wanted.begin) * stride[3]] = 0.0f;
 }
 
-static void rebuild_panel(void *user, int64_t item, int thread)
+/* Weights of keys span.begin..span.end−1, at most a block; false where all of them are 0, with
+ * nothing written. */
+static bool rebuild_tile(const struct rebuild *run, const struct weights_scratch *scratch,
+                         const struct segment *segment, struct attn_key_span span)
 {
-    const struct rebuild *run = user;
     const struct attn_problem *problem = run->problem;
     const struct attn_kernels *kernels = run->kernels;
-    const attn_tensor *weights = run->weights;
-    int64_t lanes = kernels->lanes;
+    const int64_t *stride = run->weights->stride;
+    int64_t keys = span.end - span.begin;
+    const struct attn_tile tile = {.sequence = &segment->sequence,
+                                   .head = segment->head,
+                                   .query = segment->query,
+                                   .key = span.begin,
+                                   .rows = segment->rows,
+                                   .keys = keys,
+                                   .lanes = segment->lanes};
+    struct attn_rows rows =
+        attn_key_rows(kernels, problem, &segment->sequence, attn_key_head(problem, segment->head),
+                      span.begin, keys, scratch->keys);
+    if (!attn_tile_scores(kernels, problem, &tile, scratch->queries, rows, &scratch->tile,
+                          scratch->unused_maximum))
+        return false;
+    float *s = scratch->tile.scores;
+    kernels->weights(s, segment->lanes, keys, scratch->m, scratch->l);
+    kernels->unpack_output(s, segment->lanes, keys,
+                           segment->out + (span.begin - segment->wanted.begin) * stride[3],
+                           stride[2], stride[3], segment->rows);
+    return true;
+}
 
-    char *memory = run->workspace + thread * run->bytes_a_thread;
-    struct scratch *scratch = (struct scratch *)(void *)memory;
-    float *queries = (float *)(void *)(memory + sizeof *scratch);
-    float *key_rows = queries + problem->d_qk * lanes;
-
-    int64_t panel = item % run->panels_a_head;
-    int64_t out_head = item / run->panels_a_head % weights->shape[1];
-    int64_t out_batch = item / run->panels_a_head / weights->shape[1];
-    int64_t batch = run->begin[0] + out_batch, head = run->begin[1] + out_head;
-    int64_t out_query = panel * lanes, query = run->begin[2] + out_query;
-    int64_t rows = weights->shape[2] - out_query < lanes ? weights->shape[2] - out_query : lanes;
-    float *out = attn_element(weights, out_batch, out_head, out_query, 0);
-
-    kernels->pack_queries(attn_element(&problem->q, batch, head, query, 0), problem->q.stride[2],
-                          problem->q.stride[3], rows, problem->d_qk, queries);
-    for (int n = 0; n < ATTN_MAX_LANES; n++) {
-        scratch->m[n] = n < rows ? *attn_element(run->stats, batch, head, query + n, 0) : 0.0f;
-        scratch->l[n] = n < rows ? *attn_element(run->stats, batch, head, query + n, 1) : 0.0f;
+static void rebuild_segment(const struct rebuild *run, const struct weights_scratch *scratch,
+                            const struct segment *segment)
+{
+    const struct attn_problem *problem = run->problem;
+    int64_t row = segment->sequence.query_begin + segment->query;
+    for (int n = 0; n < segment->lanes; n++) {
+        bool used = n < segment->rows;
+        scratch->m[n] =
+            used ? *attn_element(run->stats, segment->sequence.batch, segment->head, row + n, 0)
+                 : 0.0f;
+        scratch->l[n] =
+            used ? *attn_element(run->stats, segment->sequence.batch, segment->head, row + n, 1)
+                 : 0.0f;
         scratch->unused_maximum[n] = -INFINITY;
     }
+    attn_pack_queries(run->kernels, problem, &segment->sequence, segment->head, segment->query,
+                      segment->rows, segment->lanes, scratch->row, scratch->queries);
 
-    int64_t wanted_begin = run->begin[3], wanted_end = run->begin[3] + weights->shape[3];
-    struct attn_key_range kept = attn_keys_of_rows(problem, batch, query, rows);
-    int64_t begin = kept.begin > wanted_begin ? kept.begin : wanted_begin;
-    int64_t end = kept.end < wanted_end ? kept.end : wanted_end;
-    if (begin >= end)
-        begin = end = wanted_end;
-    write_zeros(run, out, rows, wanted_begin, begin);
-    write_zeros(run, out, rows, end, wanted_end);
-    for (int64_t key = begin; key < end; key += ATTN_KEY_BLOCK) {
-        int64_t keys = end - key < ATTN_KEY_BLOCK ? end - key : ATTN_KEY_BLOCK;
-        struct attn_tile tile = {batch, head, query, key, rows, keys, kernels->lanes};
-        struct attn_rows rows_of_k = attn_side_by_side(
-            &problem->k, batch, attn_key_head(problem, head), key, keys, key_rows);
-        attn_tile_scores(kernels, problem, &tile, queries, rows_of_k, scratch->scores,
-                         scratch->unused_maximum);
-        kernels->weights(scratch->scores, keys, scratch->m, scratch->l);
-        kernels->unpack_output(scratch->scores, keys,
-                               out + (key - wanted_begin) * weights->stride[3], weights->stride[2],
-                               weights->stride[3], rows);
+    struct attn_key_spans kept = attn_keys_of_rows(problem, &segment->sequence, segment->head,
+                                                   segment->query, segment->rows);
+    struct attn_key_span wanted = segment->wanted;
+    int64_t done = wanted.begin;
+    int64_t begin = wanted.begin > 0 ? wanted.begin : 0;
+    int64_t end = wanted.end < segment->sequence.keys ? wanted.end : segment->sequence.keys;
+    for (int64_t block = begin; block < end; block += ATTN_KEY_BLOCK) {
+        int64_t block_end = block + ATTN_KEY_BLOCK < end ? block + ATTN_KEY_BLOCK : end;
+        struct attn_key_span span = attn_keys_within(&kept, block, block_end);
+        if (span.begin < block)
+            span.begin = block;
+        if (span.begin >= span.end || !rebuild_tile(run, scratch, segment, span))
+            continue;
+        write_zeros(run, segment, done, span.begin);
+        done = span.end;
+    }
+    write_zeros(run, segment, done, wanted.end);
+}
+
+/* The last part whose queries begin at or before `row` of the tensors: a sequence, or behind all of
+ * them the rows of none. */
+static int64_t part_of_row(const struct attn_problem *problem, int64_t batch, int64_t row)
+{
+    if (!problem->query_starts)
+        return batch;
+    int64_t low = 0, high = problem->sequences + 1;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (problem->query_starts[middle] <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void rebuild_rows(void *state, int64_t item, int thread)
+{
+    const struct rebuild *run = state;
+    const attn_tensor *weights = run->weights;
+    int vector_lanes = run->kernels->vector_lanes;
+    struct weights_scratch scratch;
+    struct attn_scratch memory = {run->workspace + thread * run->bytes_a_thread, 0, false};
+    take_scratch(&scratch, run->kernels, run->problem, &memory);
+
+    int64_t out_head = item / run->row_groups % weights->shape[1];
+    int64_t out_batch = item / run->row_groups / weights->shape[1];
+    int64_t out_row = item % run->row_groups * (2 * vector_lanes);
+    int64_t out_end = out_row + 2 * vector_lanes;
+    if (out_end > weights->shape[2])
+        out_end = weights->shape[2];
+    while (out_row < out_end) {
+        int64_t row = run->begin[2] + out_row;
+        struct segment segment = {.head = run->begin[1] + out_head};
+        segment.sequence = attn_sequence_at(
+            run->problem, part_of_row(run->problem, run->begin[0] + out_batch, row));
+        segment.query = row - segment.sequence.query_begin;
+        segment.rows = segment.sequence.queries - segment.query;
+        if (segment.rows > out_end - out_row)
+            segment.rows = out_end - out_row;
+        segment.lanes = segment.rows <= vector_lanes ? vector_lanes : 2 * vector_lanes;
+        segment.wanted.begin = run->begin[3] - segment.sequence.key_begin;
+        segment.wanted.end = segment.wanted.begin + weights->shape[3];
+        segment.out = attn_element(weights, out_batch, out_head, out_row, 0);
+        rebuild_segment(run, &scratch, &segment);
+        out_row += segment.rows;
     }
 }
 
@@ -103,13 +192,14 @@ static attn_status resolve_part(struct rebuild *run, const attn_tensor *stats,
                                 struct attn_error *error)
 {
     const struct attn_problem *problem = run->problem;
-    attn_status status = attn_check_tensor(stats, "stats", ATTN_F32, error);
+    unsigned type = problem->q.type == ATTN_F64 ? ATTN_TYPES_F64 : ATTN_TYPES_F32;
+    attn_status status = attn_check_tensor(stats, "stats", type, error);
     if (status)
         return status;
     const int64_t stats_shape[4] = {problem->batch, problem->heads, problem->queries, 2};
     status = attn_check_shape(stats, "stats", stats_shape, error);
     if (!status)
-        status = attn_check_tensor(weights, "weights", ATTN_F32, error);
+        status = attn_check_tensor(weights, "weights", type, error);
     if (status)
         return status;
 
@@ -132,17 +222,14 @@ static attn_status resolve_part(struct rebuild *run, const attn_tensor *stats,
     return status;
 }
 
-attn_status attn_weights(attn_context *context, const attn_params *params, const attn_tensor *q,
-                         const attn_tensor *k, const attn_tensor *stats, const int64_t begin[4],
-                         const attn_tensor *weights)
+static attn_status rebuild(attn_context *context, const attn_params *params, const attn_tensor *q,
+                           const attn_tensor *k, const attn_tensor *stats, const int64_t begin[4],
+                           const attn_tensor *weights)
 {
-    if (!context)
-        return ATTN_ERROR_ARGUMENT;
-    context->error.message[0] = '\0';
-
     struct attn_problem problem;
     struct rebuild run = {.problem = &problem, .kernels = context->kernels};
-    attn_status status = attn_problem_resolve(&problem, params, q, k, &context->error);
+    attn_status status =
+        attn_problem_resolve(&problem, params, q, k, context->kernels, &context->error);
     if (!status)
         status = resolve_part(&run, stats, begin, weights, &context->error);
     if (status)
@@ -150,17 +237,32 @@ attn_status attn_weights(attn_context *context, const attn_params *params, const
     for (int axis = 0; axis < 4; axis++)
         if (weights->shape[axis] == 0)
             return ATTN_SUCCESS;
+    if (problem.q.type == ATTN_F64)
+        return attn_double_weights(context, &problem, stats, run.begin, weights);
 
-    if (!scratch_bytes(&run, &run.bytes_a_thread)) {
+    run.bytes_a_thread = attn_weights_bytes(context->kernels, &problem);
+    if (run.bytes_a_thread < 0) {
         attn_error_memory(&context->error);
         return ATTN_ERROR_MEMORY;
     }
-    run.bytes_a_thread -= run.bytes_a_thread % ATTN_ALIGNMENT;
-    run.workspace = attn_context_workspace(context, run.bytes_a_thread);
+    run.workspace = attn_context_workspace(context, 0, run.bytes_a_thread);
     if (!run.workspace)
         return ATTN_ERROR_MEMORY;
-    run.panels_a_head = (weights->shape[2] + run.kernels->lanes - 1) / run.kernels->lanes;
-    attn_parallel_for(context->threads, run.panels_a_head * weights->shape[0] * weights->shape[1],
-                      rebuild_panel, &run);
+    int64_t lanes = 2 * run.kernels->vector_lanes;
+    run.row_groups = weights->shape[2] / lanes + (weights->shape[2] % lanes > 0);
+    attn_context_run(context, run.row_groups * weights->shape[0] * weights->shape[1], rebuild_rows,
+                     &run);
     return ATTN_SUCCESS;
+}
+
+attn_status attn_weights(attn_context *context, const attn_params *params, const attn_tensor *q,
+                         const attn_tensor *k, const attn_tensor *stats, const int64_t begin[4],
+                         const attn_tensor *weights)
+{
+    if (!context)
+        return ATTN_ERROR_ARGUMENT;
+    uint64_t modes = attn_call_begin(context);
+    attn_status status = rebuild(context, params, q, k, stats, begin, weights);
+    attn_call_end(modes);
+    return status;
 }

@@ -7,16 +7,25 @@
 
 #include <cpuid.h>
 
-/* CPUID leaf 1, register ecx, and leaf 7, register ebx (Intel SDM, volume 2, CPUID). */
+/* CPUID leaf 1, register ecx; leaf 7, registers ebx and (subleaf 1) eax (Intel SDM, volume 2,
+ * CPUID). */
 enum {
     LEAF1_ECX_FMA = 1u << 12,
     LEAF1_ECX_OSXSAVE = 1u << 27,
     LEAF1_ECX_AVX = 1u << 28,
-    LEAF7_EBX_AVX2 = 1u << 5
+    LEAF1_ECX_F16C = 1u << 29,
+    LEAF1_ECX_AVX2_LEVEL = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C,
+    LEAF7_EBX_AVX2 = 1u << 5,
+    LEAF7_EAX_AVX512_BF16 = 1u << 5
 };
+/* F, DQ, BW and VL; too large for an enumeration constant of C11. */
+#define LEAF7_EBX_AVX512_LEVEL (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)
 
 /* XCR0: the register files that the operating system saves when it switches threads. */
-enum { XCR0_SSE_AND_AVX = 0x6 };
+enum {
+    XCR0_SSE_AND_AVX = 0x6,
+    XCR0_AVX512 = 0xe0 /* mask registers, upper halves of zmm0–15, zmm16–31 */
+};
 
 static uint64_t read_xcr0(void)
 {
@@ -28,14 +37,33 @@ static uint64_t read_xcr0(void)
 attn_isa attn_cpu_best_isa(void)
 {
     unsigned a, b, c, d;
-    if (!__get_cpuid(1, &a, &b, &c, &d))
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & LEAF1_ECX_AVX2_LEVEL) != LEAF1_ECX_AVX2_LEVEL)
         return ATTN_ISA_SCALAR;
-    unsigned needed = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX;
-    if ((c & needed) != needed || (read_xcr0() & XCR0_SSE_AND_AVX) != XCR0_SSE_AND_AVX)
+    uint64_t saved = read_xcr0();
+    if ((saved & XCR0_SSE_AND_AVX) != XCR0_SSE_AND_AVX)
         return ATTN_ISA_SCALAR;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & LEAF7_EBX_AVX2))
         return ATTN_ISA_SCALAR;
-    return ATTN_ISA_AVX2;
+#if defined(ATTN_EMULATE_AVX512)
+    return ATTN_ISA_AVX512; /* AVX2 is what the emulation runs on */
+#else
+    if ((saved & XCR0_AVX512) != XCR0_AVX512 ||
+        (b & LEAF7_EBX_AVX512_LEVEL) != LEAF7_EBX_AVX512_LEVEL)
+        return ATTN_ISA_AVX2;
+    return ATTN_ISA_AVX512;
+#endif
+}
+
+bool attn_cpu_has_bf16_dots(void)
+{
+    if (attn_cpu_best_isa() != ATTN_ISA_AVX512)
+        return false;
+#if defined(ATTN_EMULATE_AVX512)
+    return true;
+#else
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & LEAF7_EAX_AVX512_BF16) != 0;
+#endif
 }
 
 void attn_cpu_name(char *name, size_t size)
@@ -59,7 +87,16 @@ void attn_cpu_name(char *name, size_t size)
 
 attn_isa attn_cpu_best_isa(void)
 {
+#if defined(__aarch64__)
+    return ATTN_ISA_NEON; /* Advanced SIMD is part of the architecture */
+#else
     return ATTN_ISA_SCALAR;
+#endif
+}
+
+bool attn_cpu_has_bf16_dots(void)
+{
+    return false;
 }
 
 void attn_cpu_name(char *name, size_t size)

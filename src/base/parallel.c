@@ -1,63 +1,64 @@
 #include "base/parallel.h"
 
-#ifdef _OPENMP
+#include <unistd.h>
 
-#include <omp.h>
+#include "base/float_mode.h"
+#include "base/parallel_runtime.h"
 
-int attn_parallel_default_threads(void)
+void attn_work_take(struct attn_work *work, int thread)
 {
-    return omp_get_max_threads();
-}
-
-const char *attn_parallel_runtime(void)
-{
-    return "OpenMP";
-}
-
-void attn_parallel_set_threads(int threads)
-{
-    omp_set_num_threads(threads);
-}
-
-void attn_parallel_for(int threads, int64_t items,
-                       void (*body)(void *user, int64_t item, int thread), void *user)
-{
-    /* Inside a host's own parallel region its other threads keep the cores busy already. */
-    if (threads <= 1 || items <= 1 || omp_in_parallel()) {
-        for (int64_t item = 0; item < items; item++)
-            body(user, item, 0);
-        return;
+    uint64_t mode = attn_float_mode_enter();
+    for (;;) {
+        int64_t item = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
+        if (item >= work->items)
+            break;
+        work->body(work->state, item, thread);
     }
-    if (threads > items)
-        threads = (int)items;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int64_t item = 0; item < items; item++)
-        body(user, item, omp_get_thread_num());
+    attn_float_mode_leave(mode);
 }
 
-#else
-
-int attn_parallel_default_threads(void)
+/* A host's thread may come with any modes, and gets them back after each item: when its turn ends
+ * is not known here. */
+static void take_item_for_host(void *state, int64_t item, int thread)
 {
-    return 1;
+    const struct attn_work *work = state;
+    uint64_t mode = attn_float_mode_enter();
+    work->body(work->state, item, thread);
+    attn_float_mode_leave(mode);
 }
 
-const char *attn_parallel_runtime(void)
+bool attn_parallel_open(struct attn_parallel *parallel, int threads, attn_parallel_loop *host,
+                        void *host_user, const struct attn_allocator *allocator)
 {
-    return "none";
+    *parallel = (struct attn_parallel){
+        .threads = host ? threads : attn_runtime_threads(threads),
+        .host = host,
+        .host_user = host_user,
+        .process = getpid(),
+    };
+    return host || attn_runtime_open(&parallel->pool, parallel->threads, allocator);
 }
 
-void attn_parallel_set_threads(int threads)
+void attn_parallel_close(struct attn_parallel *parallel, const struct attn_allocator *allocator)
 {
-    (void)threads;
+    if (!parallel->host)
+        attn_runtime_close(parallel->pool, parallel->process != getpid(), allocator);
+    *parallel = (struct attn_parallel){0};
 }
 
-void attn_parallel_for(int threads, int64_t items,
-                       void (*body)(void *user, int64_t item, int thread), void *user)
+void attn_parallel_run(const struct attn_parallel *parallel, int64_t items,
+                       void (*body)(void *state, int64_t item, int thread), void *state)
 {
-    (void)threads;
-    for (int64_t item = 0; item < items; item++)
-        body(user, item, 0);
+    if (items <= 0)
+        return;
+    struct attn_work work = {.body = body, .state = state, .items = items};
+    int threads = parallel->threads < items ? parallel->threads : (int)items;
+    /* fork takes only the thread that calls it along: of a pool, the host's too, nothing but its
+     * memory is left in the child. */
+    if (threads < 2 || parallel->process != getpid())
+        attn_work_take(&work, 0);
+    else if (parallel->host)
+        parallel->host(parallel->host_user, items, take_item_for_host, &work);
+    else
+        attn_runtime_run(parallel->pool, threads, &work);
 }
-
-#endif

@@ -8,6 +8,11 @@ extern const struct attn_kernels attn_kernels_scalar;
 
 #if defined(__x86_64__)
 extern const struct attn_kernels attn_kernels_avx2;
+extern const struct attn_kernels attn_kernels_avx512;
+extern const struct attn_kernels attn_kernels_avx512_bf16; /* the same with .dots */
+extern const struct attn_dot_kernels attn_dot_kernels_avx512;
+#elif defined(__aarch64__)
+extern const struct attn_kernels attn_kernels_neon;
 #endif
 
 #endif

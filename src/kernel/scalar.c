@@ -11,39 +11,42 @@
 
 #include <math.h>
 
+#include "kernel/decode_scalar.h"
+#include "kernel/edit_scalar.h"
 #include "kernel/layers_scalar.h"
+#include "kernel/storage_scalar.h"
 
-enum { LANES = 8 };
+enum { VECTOR_LANES = 4 };
 
 static void pack_queries_scalar(const float *q, int64_t row_stride, int64_t dim_stride,
-                                int64_t rows, int64_t d, float *panel)
+                                int64_t rows, int64_t d, int lanes, float *panel)
 {
     for (int64_t c = 0; c < d; c++)
-        for (int64_t n = 0; n < LANES; n++)
-            panel[c * LANES + n] = n < rows ? q[n * row_stride + c * dim_stride] : 0.0f;
+        for (int64_t n = 0; n < lanes; n++)
+            panel[c * lanes + n] = n < rows ? q[n * row_stride + c * dim_stride] : 0.0f;
 }
 
-static void raise_maximum_scalar(const float *s, int64_t keys, float *m)
+static void raise_maximum_scalar(const float *s, int lanes, int64_t keys, float *m)
 {
     for (int64_t j = 0; j < keys; j++)
-        for (int n = 0; n < LANES; n++)
-            if (s[j * LANES + n] > m[n])
-                m[n] = s[j * LANES + n];
+        for (int n = 0; n < lanes; n++)
+            if (s[j * lanes + n] > m[n])
+                m[n] = s[j * lanes + n];
 }
 
-static void scores_scalar(const float *panel, int64_t d, const float *k, int64_t key_stride,
-                          int64_t keys, float scale, float *s, float *m)
+static void scores_scalar(const float *panel, int lanes, int64_t d, const float *k,
+                          int64_t key_stride, int64_t keys, float scale, float *s, float *m)
 {
     for (int64_t j = 0; j < keys; j++) {
         const float *key = k + j * key_stride;
-        float sum[LANES] = {0};
+        float sum[2 * VECTOR_LANES] = {0};
         for (int64_t c = 0; c < d; c++)
-            for (int n = 0; n < LANES; n++)
-                sum[n] += panel[c * LANES + n] * key[c];
-        for (int n = 0; n < LANES; n++)
-            s[j * LANES + n] = scale * sum[n];
+            for (int n = 0; n < lanes; n++)
+                sum[n] += panel[c * lanes + n] * key[c];
+        for (int n = 0; n < lanes; n++)
+            s[j * lanes + n] = scale * sum[n];
     }
-    raise_maximum_scalar(s, keys, m);
+    raise_maximum_scalar(s, lanes, keys, m);
 }
 
 /* exp(s − m), where a lane that has seen no key has m = −inf, and −inf − (−inf) is not a number. */
@@ -52,40 +55,41 @@ static float weight_before_sum(float s, float m)
     return s == -INFINITY ? 0.0f : expf(s - m);
 }
 
-static void softmax_scalar(float *s, int64_t keys, const float *m_old, const float *m_new, float *l,
-                           float *l_rest, float *output, int64_t d_v)
+static void softmax_scalar(float *s, int lanes, int64_t keys, const float *m_old,
+                           const float *m_new, float *l, float *l_rest, float *output, int64_t d_v)
 {
-    for (int n = 0; n < LANES; n++) {
+    for (int n = 0; n < lanes; n++) {
         float correction = weight_before_sum(m_old[n], m_new[n]);
         for (int64_t c = 0; c < d_v; c++)
-            output[c * LANES + n] *= correction;
+            output[c * lanes + n] *= correction;
 
         /* In double the few sums of a block lose nothing that shows in float. */
         double sum = ((double)l[n] + (double)l_rest[n]) * (double)correction;
         for (int64_t j = 0; j < keys; j++) {
-            s[j * LANES + n] = weight_before_sum(s[j * LANES + n], m_new[n]);
-            sum += (double)s[j * LANES + n];
+            s[j * lanes + n] = weight_before_sum(s[j * lanes + n], m_new[n]);
+            sum += (double)s[j * lanes + n];
         }
         l[n] = (float)sum;
         l_rest[n] = (float)(sum - (double)l[n]);
     }
 }
 
-static void accumulate_scalar(const float *s, int64_t keys, const float *v, int64_t value_stride,
-                              float *output, int64_t d_v)
+static void accumulate_scalar(const float *s, int lanes, int64_t keys, const float *v,
+                              int64_t value_stride, float *output, int64_t d_v)
 {
     for (int64_t j = 0; j < keys; j++)
         for (int64_t c = 0; c < d_v; c++)
-            for (int n = 0; n < LANES; n++)
-                output[c * LANES + n] += s[j * LANES + n] * v[j * value_stride + c];
+            for (int n = 0; n < lanes; n++)
+                output[c * lanes + n] += s[j * lanes + n] * v[j * value_stride + c];
 }
 
-static uint32_t normalise_scalar(float *output, int64_t d_v, const float *l, int64_t rows)
+static uint32_t normalise_scalar(float *output, int lanes, int64_t d_v, const float *l,
+                                 int64_t rows)
 {
     uint32_t broken = 0;
     for (int64_t c = 0; c < d_v; c++)
-        for (int64_t n = 0; n < LANES; n++) {
-            float *o = &output[c * LANES + n];
+        for (int64_t n = 0; n < lanes; n++) {
+            float *o = &output[c * lanes + n];
             *o = l[n] == 0.0f ? 0.0f : *o / l[n];
             if (n < rows && isfinite(l[n]) && !isfinite(*o))
                 broken |= UINT32_C(1) << n;
@@ -93,26 +97,26 @@ static uint32_t normalise_scalar(float *output, int64_t d_v, const float *l, int
     return broken;
 }
 
-static void unpack_output_scalar(const float *panel, int64_t d, float *o, int64_t row_stride,
-                                 int64_t dim_stride, int64_t rows)
+static void unpack_output_scalar(const float *panel, int lanes, int64_t d, float *o,
+                                 int64_t row_stride, int64_t dim_stride, int64_t rows)
 {
     for (int64_t c = 0; c < d; c++)
         for (int64_t n = 0; n < rows; n++)
-            o[n * row_stride + c * dim_stride] = panel[c * LANES + n];
+            o[n * row_stride + c * dim_stride] = panel[c * lanes + n];
 }
 
-static void weights_scalar(float *s, int64_t keys, const float *m, const float *l)
+static void weights_scalar(float *s, int lanes, int64_t keys, const float *m, const float *l)
 {
     for (int64_t j = 0; j < keys; j++)
-        for (int n = 0; n < LANES; n++) {
-            float *w = &s[j * LANES + n];
+        for (int n = 0; n < lanes; n++) {
+            float *w = &s[j * lanes + n];
             *w = *w == -INFINITY || l[n] == 0.0f ? 0.0f : expf(*w - m[n]) / l[n];
         }
 }
 
 const struct attn_kernels attn_kernels_scalar = {
     .isa = ATTN_ISA_SCALAR,
-    .lanes = LANES,
+    .vector_lanes = VECTOR_LANES,
     .pack_queries = pack_queries_scalar,
     .scores = scores_scalar,
     .raise_maximum = raise_maximum_scalar,
@@ -121,6 +125,14 @@ const struct attn_kernels attn_kernels_scalar = {
     .normalise = normalise_scalar,
     .unpack_output = unpack_output_scalar,
     .weights = weights_scalar,
+    .soft_cap = attn_soft_cap_scalar,
+    .add_bias = attn_add_bias_scalar,
+    .subtract_distance = attn_subtract_distance_scalar,
+    .exclude = attn_exclude_scalar,
+    .exclusion_words = attn_exclusion_words_scalar,
+    .widen = attn_widen_scalar,
+    .narrow = attn_narrow_scalar,
+    .decode = &attn_decode_kernels_scalar,
     .bias_gelu = attn_bias_gelu_scalar,
     .layer_norm = attn_layer_norm_scalar,
 };

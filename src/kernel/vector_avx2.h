@@ -151,6 +151,18 @@ static inline vector vector_power_of_two(vector shifted)
     return _mm256_castsi256_ps(_mm256_add_epi32(one, exponent));
 }
 
+/* 2^(n/8), where the low bits of the representation of `shifted` hold n: it is n + 1.5·2²³, and the
+ * result a normal number. Any value for other arguments. The table holds the bits of 2^(i/8) less
+ * i·2²⁰, which n·2²⁰ brings with it. */
+static inline vector vector_power_of_eighths(vector shifted)
+{
+    const __m256i table = _mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
+                                            0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7);
+    __m256i n = _mm256_castps_si256(shifted);
+    __m256i power = _mm256_permutevar8x32_epi32(table, n);
+    return _mm256_castsi256_ps(_mm256_add_epi32(power, _mm256_slli_epi32(n, 20)));
+}
+
 /* The sum of all lanes, added in a fixed tree. */
 static inline float vector_sum(vector a)
 {
@@ -178,6 +190,90 @@ static inline void vector_transpose(vector rows[VECTOR_LANES])
         rows[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
         rows[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
     }
+}
+
+/* Stored elements, VECTOR_LANES of them side by side, to f32: exact, but that a signalling NaN of
+ * f16 comes out quiet. */
+static inline vector vector_load_f16(const uint16_t *x)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+static inline vector vector_load_bf16(const uint16_t *x)
+{
+    __m256i upper = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(upper, 16));
+}
+
+static inline vector vector_load_i8(const int8_t *x)
+{
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)x);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+}
+
+/* And back, rounded to nearest even: what is too large becomes infinity, NaN a quiet NaN of the
+ * same sign and upper bits. */
+static inline void vector_store_f16(uint16_t *x, vector a)
+{
+    _mm_storeu_si128((__m128i *)(void *)x, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static inline void vector_store_bf16(uint16_t *x, vector a)
+{
+    __m256i bits = _mm256_castps_si256(a);
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    __m256i upper = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+    __m128i packed =
+        _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1));
+    _mm_storeu_si128((__m128i *)(void *)x, packed);
+}
+
+/* The lanes whose word has the bit `bit` (one of 32) set; words are aligned. */
+static inline mask vector_bit(const uint32_t *words, uint32_t bit)
+{
+    __m256i wanted = _mm256_set1_epi32((int)bit);
+    __m256i word = _mm256_load_si256((const __m256i *)(const void *)words);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(word, wanted), wanted));
+}
+
+/* Bit t is set where byte t of 32 is 0. */
+static inline uint32_t vector_zero_bytes(const unsigned char *x)
+{
+    __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
+}
+
+/* 2·VECTOR_LANES elements of bf16 in two vectors: those of even places, and those of odd ones. */
+static inline vector vector_load_bf16_even(const uint16_t *x)
+{
+    __m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+}
+
+static inline vector vector_load_bf16_odd(const uint16_t *x)
+{
+    /* A second load costs less than a register that keeps the pairs: this hides that it is one. */
+    __asm__("" : "+r"(x));
+    __m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)x);
+    return _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(-0x10000)));
+}
+
+/* Lane n is the sum of the lanes of rows[n], all added in the same fixed tree. */
+static inline vector vector_sums(const vector rows[VECTOR_LANES])
+{
+    vector pairs[4], quads[2];
+    for (int i = 0; i < 4; i++)
+        pairs[i] = _mm256_add_ps(_mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]),
+                                 _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]));
+    for (int i = 0; i < 2; i++)
+        quads[i] = _mm256_add_ps(
+            _mm256_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], _MM_SHUFFLE(1, 0, 1, 0)),
+            _mm256_shuffle_ps(pairs[2 * i], pairs[2 * i + 1], _MM_SHUFFLE(3, 2, 3, 2)));
+    return _mm256_add_ps(_mm256_permute2f128_ps(quads[0], quads[1], 0x20),
+                         _mm256_permute2f128_ps(quads[0], quads[1], 0x31));
 }
 
 #endif

@@ -45,21 +45,24 @@ const struct bert_config *bert_get_config(const struct bert *model)
 static bool check_input(const struct bert_config *config, const struct bert_input *input,
                         struct attn_error *error)
 {
-    int64_t tokens = 0;
-    for (int64_t n = 0; n < input->batch.sequences; n++) {
-        int64_t length = input->batch.lengths[n];
-        if (length < 1)
+    const struct packed_batch *batch = &input->batch;
+    if (batch->sequences < 1)
+        return attn_error_set(error, "the batch has no text");
+    if (batch->starts[0] != 0)
+        return attn_error_set(error, "the batch starts at token %lld instead of 0",
+                              (long long)batch->starts[0]);
+    for (int64_t n = 0; n < batch->sequences; n++) {
+        if (batch->starts[n + 1] < batch->starts[n])
+            return attn_error_set(error, "the batch's starts fall from token %lld to %lld",
+                                  (long long)batch->starts[n], (long long)batch->starts[n + 1]);
+        int64_t length = packed_batch_length(batch, n);
+        if (length == 0)
             return attn_error_set(error, "a text has no token");
         if (length > config->positions)
             return attn_error_set(error, "a text has %lld tokens, the model has %lld positions",
                                   (long long)length, (long long)config->positions);
-        if (!attn_checked_add(tokens, length, &tokens))
-            return attn_error_memory(error);
     }
-    if (tokens != input->batch.tokens)
-        return attn_error_set(error, "the batch says %lld tokens, its sequences have %lld",
-                              (long long)input->batch.tokens, (long long)tokens);
-    for (int64_t t = 0; t < tokens; t++) {
+    for (int64_t t = 0; t < packed_batch_tokens(batch); t++) {
         if (input->ids[t] < 0 || input->ids[t] >= config->vocabulary)
             return attn_error_set(error, "token id %ld is outside the model's vocabulary of %lld",
                                   (long)input->ids[t], (long long)config->vocabulary);
@@ -78,7 +81,7 @@ static void add_embeddings(const struct bert *model, const struct bert_input *in
     const int64_t hidden = model->config.hidden;
     int64_t token = 0;
     for (int64_t n = 0; n < input->batch.sequences; n++)
-        for (int64_t place = 0; place < input->batch.lengths[n]; place++, token++) {
+        for (int64_t place = 0; place < packed_batch_length(&input->batch, n); place++, token++) {
             const float *word = weights->words + input->ids[token] * hidden;
             const float *type = weights->types + (input->types ? input->types[token] : 0) * hidden;
             const float *position = weights->positions + place * hidden;
@@ -107,7 +110,7 @@ static bool layer_forward(const struct bert *model, int64_t n, const struct comp
                           const struct bert_observer *observer, struct attn_error *error)
 {
     const struct bert_layer *layer = &model->weights.layers[n];
-    const int64_t tokens = batch->tokens, hidden = model->config.hidden,
+    const int64_t tokens = packed_batch_tokens(batch), hidden = model->config.hidden,
                   inner = model->config.inner;
 
     struct layer_observer bound = {observer, n};
@@ -159,10 +162,8 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
 {
     if (!check_input(&model->config, input, error))
         return false;
-    const int64_t tokens = input->batch.tokens;
-    if (tokens == 0)
-        return true;
 
+    const int64_t tokens = packed_batch_tokens(&input->batch);
     struct attn_workspace workspace = {0};
     float *inside = reserve_inside(model, tokens, &workspace);
     if (!inside)

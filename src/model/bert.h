@@ -31,9 +31,10 @@ struct bert_observer {
     void *user;
 };
 
-/* hidden[tokens][config.hidden]: the last hidden state. An id, type or length out of range is
- * refused before anything is computed, a result that is not finite when it is. observer may be
- * NULL. A model may be used by many threads at once, each with its own compute. */
+/* hidden[tokens][config.hidden]: the last hidden state. An id, type or length out of range, or a
+ * batch without a text, is refused before anything is computed, a result that is not finite when it
+ * is. observer may be NULL. A model may be used by many threads at once, each with its own compute.
+ */
 bool bert_forward(const struct bert *model, const struct compute *compute,
                   const struct bert_input *input, float *hidden,
                   const struct bert_observer *observer, struct attn_error *error);

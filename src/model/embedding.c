@@ -36,15 +36,15 @@ static struct ordered *sort_by_length(const struct encoding *encodings, size_t c
 
 /* One batch; its arrays are large enough for any that is formed. */
 struct batch {
-    int64_t *lengths; /* [sequences] */
-    int32_t *ids;     /* [tokens] */
-    int32_t *types;   /* [tokens] */
-    float *hidden;    /* [tokens][hidden] */
+    int64_t *starts; /* [sequences + 1] */
+    int32_t *ids;    /* [tokens] */
+    int32_t *types;  /* [tokens] */
+    float *hidden;   /* [tokens][hidden] */
 };
 
 static void batch_release(struct batch *batch)
 {
-    free(batch->lengths);
+    free(batch->starts);
     free(batch->ids);
     free(batch->types);
     free(batch->hidden);
@@ -54,12 +54,12 @@ static bool batch_reserve(struct batch *batch, size_t tokens, size_t hidden)
 {
     /* A sequence has at least one token, so there are no more sequences than tokens. */
     *batch = (struct batch){
-        .lengths = calloc(tokens, sizeof *batch->lengths),
+        .starts = calloc(tokens + 1, sizeof *batch->starts),
         .ids = calloc(tokens, sizeof *batch->ids),
         .types = calloc(tokens, sizeof *batch->types),
         .hidden = calloc(tokens, hidden * sizeof *batch->hidden),
     };
-    if (batch->lengths && batch->ids && batch->types && batch->hidden)
+    if (batch->starts && batch->ids && batch->types && batch->hidden)
         return true;
     batch_release(batch);
     return false;
@@ -80,16 +80,17 @@ static struct bert_input batch_fill(struct batch *batch, const struct encoding *
                                     const struct ordered *order, size_t count)
 {
     int64_t token = 0;
+    batch->starts[0] = 0;
     for (size_t n = 0; n < count; n++) {
         const struct encoding *encoding = &encodings[order[n].index];
-        batch->lengths[n] = (int64_t)encoding->token_count;
         for (size_t t = 0; t < encoding->token_count; t++, token++) {
             batch->ids[token] = encoding->tokens[t].id;
             batch->types[token] = encoding->tokens[t].type;
         }
+        batch->starts[n + 1] = token;
     }
     return (struct bert_input){
-        .batch = {.sequences = (int64_t)count, .lengths = batch->lengths, .tokens = token},
+        .batch = {.sequences = (int64_t)count, .starts = batch->starts},
         .ids = batch->ids,
         .types = batch->types,
     };

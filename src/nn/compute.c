@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+#ifdef ATTN_OPENBLAS
+#include <cblas.h>
+#endif
+
 #include "base/parallel.h"
 #include "kernel/kernel.h"
 
@@ -22,12 +26,16 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
     default: {
         /* The options above are right: what is left to be wrong is the environment. */
         const char *given = getenv("ATTN_ISA");
-        return attn_error_set(error, "ATTN_ISA is '%s', but must be %s or %s", given ? given : "",
-                              attn_isa_name(ATTN_ISA_SCALAR), attn_isa_name(ATTN_ISA_AVX2));
+        return attn_error_set(error, "ATTN_ISA is '%s', but must be scalar, avx2, avx512 or neon",
+                              given ? given : "");
     }
     }
 
     compute->kernels = attn_kernels_for(attn_context_isa(compute->attention));
+#ifdef ATTN_OPENBLAS
+    /* Its threads are those of OpenMP or its own, whatever libattn's are. */
+    openblas_set_num_threads(threads);
+#endif
     attn_parallel_set_threads(threads);
     return true;
 }

@@ -12,7 +12,8 @@ struct compute {
     const struct attn_kernels *kernels;
 };
 
-/* With `threads` threads (≥ 1) here and in CBLAS. */
+/* With at most `threads` threads (≥ 1) here, and as many in a CBLAS that is OpenBLAS or shares the
+ * thread runtime of libattn. */
 bool compute_create(struct compute *compute, int threads, struct attn_error *error);
 void compute_destroy(struct compute *compute);
 

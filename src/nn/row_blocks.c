@@ -1,6 +1,6 @@
 #include "nn/row_blocks.h"
 
-#include "base/parallel.h"
+#include "attention/context.h"
 
 /* Numbers a block: enough work (microseconds) to be worth handing out, little enough to share
  * evenly. */
@@ -29,5 +29,5 @@ void row_blocks_for(const struct compute *compute, int64_t rows, int64_t width,
     int64_t rows_a_block = width < BLOCK_NUMBERS ? BLOCK_NUMBERS / width : 1;
     struct row_blocks blocks = {body, user, rows, rows_a_block};
     int64_t count = rows / rows_a_block + (rows % rows_a_block != 0);
-    attn_parallel_for(attn_context_threads(compute->attention), count, run_block, &blocks);
+    attn_context_run(compute->attention, count, run_block, &blocks);
 }

@@ -16,16 +16,24 @@ struct self_attention {
 
 /* Sequences of any lengths, one behind the other without padding. */
 struct packed_batch {
-    int64_t sequences;
-    const int64_t *lengths; /* [sequences], each ≥ 1 */
-    int64_t tokens;         /* their sum */
+    int64_t sequences;     /* ≥ 1 */
+    const int64_t *starts; /* [sequences + 1]: each one's first token, from 0 on, and their sum */
 };
 
-/* What a run of sequences of one length computed with. The views are valid during the call only. */
+static inline int64_t packed_batch_tokens(const struct packed_batch *batch)
+{
+    return batch->starts[batch->sequences];
+}
+
+static inline int64_t packed_batch_length(const struct packed_batch *batch, int64_t sequence)
+{
+    return batch->starts[sequence + 1] - batch->starts[sequence];
+}
+
+/* What attention computed with, for all sequences. The views are valid during the call only. */
 struct attention_record {
-    int64_t first_sequence; /* of the batch; q's axis 0 counts from it */
     const attn_params *params;
-    attn_tensor q, k, stats; /* [sequences, heads, length, d | d | 2] */
+    attn_tensor q, k, stats; /* [1, heads, tokens, d | d | 2] */
 };
 
 /* Called after attention where set; false ends the forward pass with `error`. */

@@ -258,9 +258,9 @@ bool look_run(const struct bert *model, const struct compute *compute,
             .sums = scratch.sums,
             .look = look,
         };
-        const int64_t length = (int64_t)encoding->token_count;
+        const int64_t starts[] = {0, (int64_t)encoding->token_count};
         const struct bert_input input = {
-            .batch = {.sequences = 1, .lengths = &length, .tokens = length},
+            .batch = {.sequences = 1, .starts = starts},
             .ids = scratch.ids,
             .types = scratch.types,
         };

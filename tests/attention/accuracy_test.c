@@ -37,7 +37,8 @@ static void all_sizes(attn_context *context)
             random[axis] = sizes[n];
             int64_t group = random_integer(&source, 1, 2);
             struct attention_sizes of = {1, group, 1, random[0], random[1], random[2], random[3]};
-            check_sizes(context, &of, n);
+            if (test_takes_one_in(9))
+                check_sizes(context, &of, n);
         }
     }
 }
@@ -54,7 +55,8 @@ static void small_sizes(attn_context *context)
                                      random_integer(&source, 0, 20),
                                      random_integer(&source, 0, 20),
                                      random_integer(&source, 0, 20)};
-        check_sizes(context, &of, n);
+        if (test_takes_one_in(9))
+            check_sizes(context, &of, n);
     }
 }
 
@@ -103,6 +105,8 @@ static void maximum_anywhere(attn_context *context)
     for (int where = 0; where < KEYS + 2; where++) {
         struct attention_problem problem;
         struct attention_result result;
+        if (where < KEYS && !test_takes_one_in(29))
+            continue;
         attention_make(&problem, &(struct attention_sizes){1, 1, 1, 2, KEYS, 1, 3}, 5);
         problem.params.scale = 1;
         for (int64_t j = 0; j < KEYS; j++) {

@@ -3,6 +3,7 @@
 #include "harness/test.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "attention_call.h"
@@ -25,27 +26,6 @@ static void begin(struct attention_call *call)
     call->begin = from_the_first;
 }
 
-static void check_message(const struct attention_call *call, attn_status status,
-                          attn_status expected, const char *names, const char *says)
-{
-    const char *message = attn_message(call->context);
-    CHECK_EQUAL(status, expected);
-    CHECK_CONTAINS(message, names);
-    CHECK_CONTAINS(message, says);
-    CHECK(strchr(message, '\n') == NULL);
-}
-
-/* One way to be wrong: what `change` does, and what both functions must say to it. Those that touch
- * what attn_weights does not read concern the forward only. */
-struct fault {
-    const char *what;
-    void (*change)(struct attention_call *call);
-    attn_status status;
-    const char *names; /* the message holds these two */
-    const char *says;
-    bool forward_only;
-};
-
 static void size_zero(struct attention_call *call)
 {
     call->problem.params.size = 0;
@@ -54,6 +34,16 @@ static void size_zero(struct attention_call *call)
 static void size_of_a_later_version(struct attention_call *call)
 {
     call->problem.params.size += 8;
+}
+
+static void size_of_no_version(struct attention_call *call)
+{
+    call->problem.params.size = offsetof(attn_params, precision) + 8;
+}
+
+static void precision_unknown(struct attention_call *call)
+{
+    call->problem.params.precision = (attn_precision)2;
 }
 
 static void scale_missing(struct attention_call *call)
@@ -265,9 +255,13 @@ static void stats_of_booleans(struct attention_call *call)
     call->stats.type = ATTN_BOOL;
 }
 
-static const struct fault faults[] = {
+static const struct attention_fault faults[] = {
     {"params.size 0", size_zero, ATTN_ERROR_ARGUMENT, "params.size", "attn_params_init", false},
     {"params.size larger", size_of_a_later_version, ATTN_ERROR_ARGUMENT, "params.size", "expected",
+     false},
+    {"params.size between two versions", size_of_no_version, ATTN_ERROR_ARGUMENT, "params.size",
+     "expected", false},
+    {"precision 2", precision_unknown, ATTN_ERROR_ARGUMENT, "params.precision", "attn_precision",
      false},
     {"no scale for d_qk 0", scale_missing, ATTN_ERROR_ARGUMENT, "params.scale", "give", false},
     {"soft_cap -1", cap_negative, ATTN_ERROR_ARGUMENT, "params.soft_cap", "finite", false},
@@ -322,21 +316,32 @@ static const struct fault faults[] = {
 
 static void make_fault(const void *argument)
 {
-    const struct fault *fault = argument;
+    attention_check_fault(begin, argument);
+}
+
+/* Laid out with nothing behind it, so that what the struct of version 0.1 does not have cannot be
+ * read. */
+static void params_of_an_older_version(const void *argument)
+{
+    (void)argument;
     struct attention_call call;
     begin(&call);
-    float *o = call.o.data, *stats = call.stats.data, *written = call.weights.data;
-    fault->change(&call);
-    test_context("attn_forward");
-    check_message(&call, attention_call_forward(&call), fault->status, fault->names, fault->says);
-    CHECK_UNWRITTEN(o, ROWS * D_V);
-    CHECK_UNWRITTEN(stats, ROWS * 2);
-    if (!fault->forward_only) {
-        test_context("attn_weights");
-        check_message(&call, attention_call_weights(&call), fault->status, fault->names,
-                      fault->says);
-        CHECK_UNWRITTEN(written, ROWS * KEYS);
-    }
+    CHECK_EQUAL(attention_call_forward(&call), ATTN_SUCCESS);
+    CHECK_EQUAL(attention_call_weights(&call), ATTN_SUCCESS);
+    float *o = tensor_packed_copy(&call.o), *weights = tensor_packed_copy(&call.weights);
+    const size_t size = offsetof(attn_params, precision);
+    attn_params *older = guarded_bytes(size, sizeof(int64_t), GUARD_BEHIND);
+    memcpy(older, &call.problem.params, size);
+    memcpy(older, &size, sizeof size);
+    const struct attention_problem *problem = &call.problem;
+    CHECK_EQUAL(attn_forward(call.context, older, &problem->q, &problem->k, &problem->v, &call.o,
+                             &call.stats),
+                ATTN_SUCCESS);
+    CHECK_EQUAL(attn_weights(call.context, older, &problem->q, &problem->k, &call.stats, NULL,
+                             &call.weights),
+                ATTN_SUCCESS);
+    CHECK_SAME_BITS((const float *)call.o.data, o, ROWS * D_V);
+    CHECK_SAME_BITS((const float *)call.weights.data, weights, ROWS * KEYS);
     attention_call_end(&call);
 }
 
@@ -348,23 +353,24 @@ static void missing_pointers(const void *argument)
     attn_context *context = call.context;
     const attn_tensor *q = &call.problem.q, *k = &call.problem.k, *v = &call.problem.v;
     const attn_tensor *o = &call.o, *stats = &call.stats, *part = &call.weights;
-    check_message(&call, attn_forward(context, NULL, NULL, k, v, o, NULL), ATTN_ERROR_ARGUMENT,
-                  "q is NULL", "expected");
-    check_message(&call, attn_forward(context, NULL, q, NULL, v, o, NULL), ATTN_ERROR_ARGUMENT,
-                  "k is NULL", "expected");
-    check_message(&call, attn_forward(context, NULL, q, k, NULL, o, NULL), ATTN_ERROR_ARGUMENT,
-                  "v is NULL", "expected");
-    check_message(&call, attn_forward(context, NULL, q, k, v, NULL, NULL), ATTN_ERROR_ARGUMENT,
-                  "o is NULL", "expected");
-    check_message(&call, attn_weights(context, NULL, NULL, k, stats, NULL, part),
-                  ATTN_ERROR_ARGUMENT, "q is NULL", "expected");
-    check_message(&call, attn_weights(context, NULL, q, NULL, stats, NULL, part),
-                  ATTN_ERROR_ARGUMENT, "k is NULL", "expected");
-    check_message(&call, attn_weights(context, NULL, q, k, NULL, NULL, part), ATTN_ERROR_ARGUMENT,
-                  "stats is NULL", "expected");
-    check_message(&call, attn_weights(context, NULL, q, k, stats, NULL, NULL), ATTN_ERROR_ARGUMENT,
-                  "weights is NULL", "expected");
+    attention_call_check_message(&call, attn_forward(context, NULL, NULL, k, v, o, NULL),
+                                 ATTN_ERROR_ARGUMENT, "q is NULL", "expected");
+    attention_call_check_message(&call, attn_forward(context, NULL, q, NULL, v, o, NULL),
+                                 ATTN_ERROR_ARGUMENT, "k is NULL", "expected");
+    attention_call_check_message(&call, attn_forward(context, NULL, q, k, NULL, o, NULL),
+                                 ATTN_ERROR_ARGUMENT, "v is NULL", "expected");
+    attention_call_check_message(&call, attn_forward(context, NULL, q, k, v, NULL, NULL),
+                                 ATTN_ERROR_ARGUMENT, "o is NULL", "expected");
+    attention_call_check_message(&call, attn_weights(context, NULL, NULL, k, stats, NULL, part),
+                                 ATTN_ERROR_ARGUMENT, "q is NULL", "expected");
+    attention_call_check_message(&call, attn_weights(context, NULL, q, NULL, stats, NULL, part),
+                                 ATTN_ERROR_ARGUMENT, "k is NULL", "expected");
+    attention_call_check_message(&call, attn_weights(context, NULL, q, k, NULL, NULL, part),
+                                 ATTN_ERROR_ARGUMENT, "stats is NULL", "expected");
+    attention_call_check_message(&call, attn_weights(context, NULL, q, k, stats, NULL, NULL),
+                                 ATTN_ERROR_ARGUMENT, "weights is NULL", "expected");
     CHECK_EQUAL(attn_forward(NULL, NULL, q, k, v, o, NULL), ATTN_ERROR_ARGUMENT);
+    CHECK_EQUAL(attn_decode(NULL, NULL, q, k, v, o, NULL), ATTN_ERROR_ARGUMENT);
     CHECK_EQUAL(attn_weights(NULL, NULL, q, k, stats, NULL, part), ATTN_ERROR_ARGUMENT);
     CHECK_UNWRITTEN((const float *)o->data, ROWS * D_V);
     CHECK_UNWRITTEN((const float *)part->data, ROWS * KEYS);
@@ -385,8 +391,8 @@ static void parts_outside_the_tensors(const void *argument)
             part_begin[axis] = begins[n];
             call.begin = part_begin;
             test_context("axis %d, begin %lld", axis, (long long)begins[n]);
-            check_message(&call, attention_call_weights(&call), ATTN_ERROR_SHAPE, "weights",
-                          "expected");
+            attention_call_check_message(&call, attention_call_weights(&call), ATTN_ERROR_SHAPE,
+                                         "weights", "expected");
             CHECK_UNWRITTEN((const float *)call.weights.data, ROWS * KEYS);
             attention_call_end(&call);
         }
@@ -401,13 +407,16 @@ static void weights_of_the_wrong_kind(const void *argument)
     attention_call_forward(&call);
     void *data = call.weights.data;
     call.weights.type = ATTN_BOOL;
-    check_message(&call, attention_call_weights(&call), ATTN_ERROR_TYPE, "weights", "f32");
+    attention_call_check_message(&call, attention_call_weights(&call), ATTN_ERROR_TYPE, "weights",
+                                 "f32");
     call.weights.type = ATTN_F32;
     call.weights.data = NULL;
-    check_message(&call, attention_call_weights(&call), ATTN_ERROR_ARGUMENT, "weights", "data");
+    attention_call_check_message(&call, attention_call_weights(&call), ATTN_ERROR_ARGUMENT,
+                                 "weights", "data");
     call.weights.data = data;
     call.weights.stride[3] = 0;
-    check_message(&call, attention_call_weights(&call), ATTN_ERROR_OVERLAP, "weights", "twice");
+    attention_call_check_message(&call, attention_call_weights(&call), ATTN_ERROR_OVERLAP,
+                                 "weights", "twice");
     CHECK_UNWRITTEN((const float *)data, ROWS * KEYS);
     attention_call_end(&call);
 }
@@ -459,12 +468,19 @@ static void initial_params(const void *argument)
     CHECK(params.window_left == ATTN_WINDOW_OPEN && params.window_right == ATTN_WINDOW_OPEN);
     CHECK(!params.key_lengths && !params.keep && !params.bias && !params.alibi_slopes);
     CHECK(!params.sinks);
+    CHECK_EQUAL(params.precision, ATTN_PRECISION_EXACT);
+    CHECK(params.sequences == 0 && !params.query_starts && !params.key_starts);
+    CHECK(!params.prefix_lengths && !params.query_documents && !params.key_documents);
+    CHECK(!params.change_scores && !params.key_range && !params.callback_user);
+    CHECK(!params.key_scales && !params.value_scales);
+    CHECK(!params.block_table && params.block_table_width == 0);
 }
 
 int main(void)
 {
     for (size_t n = 0; n < COUNT(faults); n++)
         test_run(make_fault, &faults[n], "%s", faults[n].what);
+    test_run(params_of_an_older_version, NULL, "params of version 0.1");
     test_run(missing_pointers, NULL, "missing pointers");
     test_run(parts_outside_the_tensors, NULL, "parts of the weights outside the tensors");
     test_run(weights_of_the_wrong_kind, NULL, "weights of the wrong kind");

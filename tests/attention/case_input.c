@@ -58,14 +58,17 @@ static void place_view(attn_tensor *tensor, int64_t start)
     tensor->data = space + start;
 }
 
-static attn_tensor read_tensor(const json_t *json, attn_type type)
+attn_tensor case_tensor(const json_t *json, attn_type type)
 {
-    int64_t shape[4];
-    for (size_t axis = 0; axis < 4; axis++)
-        shape[axis] = json_integer_value(json_array_get(json_object_get(json, "shape"), axis));
+    const json_t *axes = json_object_get(json, "shape");
+    int64_t shape[4] = {1, 1, 1, 1};
+    for (size_t axis = 0; axis < json_array_size(axes) && axis < 4; axis++)
+        shape[axis] = json_integer_value(json_array_get(axes, axis));
     attn_tensor tensor =
         tensor_allocate(type, shape[0], shape[1], shape[2], shape[3], LAYOUT_PACKED, GUARD_BEHIND);
     const json_t *strides = json_object_get(json, "strides");
+    if (strides && type != ATTN_F32)
+        test_bail_out("a case has strides and another type than f32");
     if (strides) {
         for (size_t axis = 0; axis < 4; axis++)
             tensor.stride[axis] = json_integer_value(json_array_get(strides, axis));
@@ -78,8 +81,7 @@ static attn_tensor read_tensor(const json_t *json, attn_type type)
                   tensor_elements(&tensor), count);
     int64_t at[4] = {0, 0, 0, 0};
     for (size_t i = 0; i < count; i++, next_index(shape, at))
-        tensor_set(&tensor, at[0], at[1], at[2], at[3],
-                   (float)case_number(json_array_get(data, i)));
+        tensor_set(&tensor, at[0], at[1], at[2], at[3], case_number(json_array_get(data, i)));
     return tensor;
 }
 
@@ -145,6 +147,16 @@ static void read_positions(const json_t *json, struct case_input *input)
         params->alignment = named;
 }
 
+static attn_type read_type(const json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, "dtype"));
+    if (!name)
+        return ATTN_F32;
+    if (strcmp(name, "f16") == 0)
+        return ATTN_F16;
+    test_bail_out("a case has a dtype that is not known here");
+}
+
 bool case_input_read(const json_t *json, struct case_input *input)
 {
     static const char *const known[] = {"q",      "k",      "v",           "scale", "softcap",
@@ -165,19 +177,20 @@ bool case_input_read(const json_t *json, struct case_input *input)
     *problem = (struct attention_problem){.output_layout = LAYOUT_PACKED, .side = GUARD_BEHIND};
     attn_params *params = &problem->params;
     attn_params_init(params);
-    problem->q = read_tensor(json_object_get(json, "q"), ATTN_F32);
-    problem->k = read_tensor(json_object_get(json, "k"), ATTN_F32);
-    problem->v = read_tensor(json_object_get(json, "v"), ATTN_F32);
+    attn_type type = read_type(json);
+    problem->q = case_tensor(json_object_get(json, "q"), type);
+    problem->k = case_tensor(json_object_get(json, "k"), type);
+    problem->v = case_tensor(json_object_get(json, "v"), type);
     if (json_object_get(json, "scale"))
         params->scale = (float)case_number(json_object_get(json, "scale"));
     if (json_object_get(json, "softcap"))
         params->soft_cap = (float)case_number(json_object_get(json, "softcap"));
     if (json_object_get(json, "bias")) {
-        problem->bias = read_tensor(json_object_get(json, "bias"), ATTN_F32);
+        problem->bias = case_tensor(json_object_get(json, "bias"), ATTN_F32);
         params->bias = &problem->bias;
     }
     if (json_object_get(json, "keep")) {
-        problem->keep = read_tensor(json_object_get(json, "keep"), ATTN_BOOL);
+        problem->keep = case_tensor(json_object_get(json, "keep"), ATTN_BOOL);
         params->keep = &problem->keep;
     }
     const json_t *lengths = json_object_get(json, "key_lengths");

@@ -19,6 +19,9 @@ struct case_input {
 /* Fills `input`; what the reader does not know is a failed check and gives false. */
 bool case_input_read(const json_t *json, struct case_input *input);
 
+/* A tensor; axes that its shape does not name are 1. Guarded memory of the test. */
+attn_tensor case_tensor(const json_t *json, attn_type type);
+
 /* A number: "nan", "inf" and "-inf" are strings. */
 double case_number(const json_t *json);
 

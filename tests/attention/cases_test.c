@@ -71,6 +71,8 @@ static void check_clean_equals(attn_context *context, const struct attention_pro
 {
     const attn_tensor *const tensors[] = {&problem->k, &problem->v};
     for (int n = 0; n < 2; n++) {
+        if (tensors[n]->type != ATTN_F32)
+            test_bail_out("a case with clean-equals is not f32");
         float *data = tensors[n]->data;
         for (size_t i = 0; i < tensor_elements(tensors[n]); i++)
             if (!isfinite(data[i]))
@@ -171,6 +173,33 @@ static void run_forward(const json_t *json, attn_isa isa)
     attn_context_destroy(context);
 }
 
+/* Two parts with log-sum-exps. */
+static void run_merge(const json_t *json, attn_isa isa)
+{
+    const json_t *parts = json_object_get(json_object_get(json, "input"), "parts");
+    attn_tensor o[2], lse[2];
+    CHECK_EQUAL(json_array_size(parts), 2);
+    for (size_t n = 0; n < 2; n++) {
+        const json_t *part = json_array_get(parts, n);
+        o[n] = case_tensor(json_object_get(part, "o"), ATTN_F32);
+        lse[n] = case_tensor(json_object_get(part, "lse"), ATTN_F32);
+    }
+    attn_tensor merged = tensor_allocate(ATTN_F32, o[0].shape[0], o[0].shape[1], o[0].shape[2],
+                                         o[0].shape[3], LAYOUT_PACKED, GUARD_BEHIND);
+    attn_tensor merged_lse = tensor_allocate(ATTN_F32, lse[0].shape[0], lse[0].shape[1],
+                                             lse[0].shape[2], 1, LAYOUT_PACKED, GUARD_BEHIND);
+    attn_context *context = isa_context(isa, 1);
+    for (int swapped = 0; swapped < 2; swapped++) {
+        int first = swapped, second = !swapped;
+        CHECK_EQUAL(attn_merge(context, &o[first], &lse[first], &o[second], &lse[second], &merged,
+                               &merged_lse),
+                    ATTN_SUCCESS);
+        check_field(json, "o", merged.data, tensor_elements(&merged));
+        check_field(json, "lse", merged_lse.data, tensor_elements(&merged_lse));
+    }
+    attn_context_destroy(context);
+}
+
 static void run_alibi_slopes(const json_t *json)
 {
     const json_t *heads = json_object_get(json_object_get(json, "input"), "heads");
@@ -193,7 +222,7 @@ static void run_case(const void *argument)
     const struct visit *visit = argument;
     const char *op = json_string_value(json_object_get(visit->json, "op"));
     if (strcmp(op, "merge") == 0)
-        test_skip("merge is a feature of a later version");
+        run_merge(visit->json, visit->isa);
     else if (json_object_get(json_object_get(visit->json, "input"), "dropout"))
         test_skip("dropout is a feature of a later version");
     else if (strcmp(op, "alibi_slopes") == 0)

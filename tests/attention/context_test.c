@@ -3,10 +3,12 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "harness/attention_problem.h"
 #include "harness/compare.h"
 #include "harness/isa.h"
@@ -20,7 +22,14 @@ static void initial_options(const void *argument)
     CHECK_EQUAL(options.size, sizeof options);
     CHECK_EQUAL(options.threads, 0);
     CHECK_EQUAL(options.isa, ATTN_ISA_BEST);
-    CHECK(!options.allocate && !options.release);
+    CHECK(!options.allocate && !options.release && !options.user);
+    CHECK(!options.parallel_for && !options.parallel_user);
+}
+
+/* Of the runtime of this build, when so many are asked for. */
+static int threads_given(int asked)
+{
+    return strcmp(attn_parallel_runtime(), "none") == 0 ? 1 : asked;
 }
 
 static void refuse(const attn_options *options)
@@ -42,6 +51,12 @@ static void release_nothing(void *user, void *memory)
     (void)user, (void)memory;
 }
 
+static void loop_of_nothing(void *user, int64_t items,
+                            void (*body)(void *state, int64_t item, int thread), void *state)
+{
+    (void)user, (void)items, (void)body, (void)state;
+}
+
 static void bad_options(const void *argument)
 {
     (void)argument;
@@ -53,6 +68,8 @@ static void bad_options(const void *argument)
     options.size = 0;
     refuse(&options);
     options.size = sizeof options + 8;
+    refuse(&options);
+    options.size = offsetof(attn_options, parallel_for) + 4;
     refuse(&options);
     options = good;
     options.threads = -1;
@@ -66,6 +83,30 @@ static void bad_options(const void *argument)
     options = good;
     options.release = release_nothing;
     refuse(&options);
+    options = good;
+    options.parallel_for = loop_of_nothing;
+    refuse(&options);
+    options.threads = -1;
+    refuse(&options);
+}
+
+/* Laid out with nothing behind it, so that what the struct of version 0.1 does not have cannot be
+ * read. */
+static void options_of_an_older_version(const void *argument)
+{
+    (void)argument;
+    attn_options options;
+    attn_options_init(&options);
+    options.threads = 3;
+    options.isa = ATTN_ISA_SCALAR;
+    options.size = offsetof(attn_options, parallel_for);
+    attn_options *older = guarded_bytes(options.size, sizeof(void *), GUARD_BEHIND);
+    memcpy(older, &options, options.size);
+    attn_context *context;
+    CHECK_EQUAL(attn_context_create(&context, older), ATTN_SUCCESS);
+    CHECK_EQUAL(attn_context_isa(context), ATTN_ISA_SCALAR);
+    CHECK_EQUAL(attn_context_threads(context), threads_given(3));
+    attn_context_destroy(context);
 }
 
 static void no_context(const void *argument)
@@ -85,7 +126,7 @@ static void settings_of_a_context(const void *argument)
     attn_context_destroy(context);
     for (int threads = 1; threads < 5; threads++) {
         context = isa_context(ATTN_ISA_BEST, threads);
-        CHECK_EQUAL(attn_context_threads(context), threads);
+        CHECK_EQUAL(attn_context_threads(context), threads_given(threads));
         attn_context_destroy(context);
     }
 }
@@ -95,6 +136,8 @@ static void names_of_isas(const void *argument)
     (void)argument;
     CHECK(strcmp(attn_isa_name(ATTN_ISA_SCALAR), "scalar") == 0);
     CHECK(strcmp(attn_isa_name(ATTN_ISA_AVX2), "avx2") == 0);
+    CHECK(strcmp(attn_isa_name(ATTN_ISA_AVX512), "avx512") == 0);
+    CHECK(strcmp(attn_isa_name(ATTN_ISA_NEON), "neon") == 0);
     CHECK(strcmp(attn_isa_name((attn_isa)77), "unknown") == 0);
 }
 
@@ -352,6 +395,7 @@ int main(void)
 {
     test_run(initial_options, NULL, "attn_options_init sets every field");
     test_run(bad_options, NULL, "bad options are refused");
+    test_run(options_of_an_older_version, NULL, "options of version 0.1");
     test_run(no_context, NULL, "a context of NULL");
     test_run(settings_of_a_context, NULL, "threads and ISA of a context");
     test_run(names_of_isas, NULL, "names of ISAs");

@@ -3,9 +3,11 @@
 #include "harness/test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "harness/attention_problem.h"
+#include "harness/attention_sequences.h"
+#include "harness/attention_storage.h"
 #include "harness/compare.h"
 #include "harness/isa.h"
 
@@ -13,6 +15,10 @@ enum { BATCH = 2, HEADS = 2, QUERIES = 21, KEYS = 131, D_QK = 5, D_V = 19 };
 
 static const struct attention_sizes usual = {BATCH, HEADS, 1, QUERIES, KEYS, D_QK, D_V};
 static const int64_t lengths[BATCH] = {98, 0};
+
+/* What K and V are stored as; a NaN or Inf is one in each of them. */
+static const attn_type types[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
+static const char *const type_names[] = {"f32", "f16", "bf16"};
 
 enum exclusion {
     BY_LENGTHS,
@@ -25,13 +31,58 @@ enum exclusion {
     BY_BIAS,
     BY_BIAS_AND_A_SINK,
     BY_BIAS_OF_KEYS,
+    BY_A_BIAS_OF_F16,
+    BY_A_PREFIX,
+    BY_DOCUMENTS,
+    BY_SEQUENCES,
+    BY_A_CALLBACK,
+    BY_A_CALLBACK_AND_A_RANGE,
     EXCLUSIONS
 };
 
-static const char *const names[EXCLUSIONS] = {
-    "lengths",    "causality",    "causality from the end", "a window",
-    "keep",       "keep of keys", "keep of queries",        "bias",
-    "bias, sink", "bias of keys"};
+static const char *const names[EXCLUSIONS] = {"lengths",
+                                              "causality",
+                                              "causality from the end",
+                                              "a window",
+                                              "keep",
+                                              "keep of keys",
+                                              "keep of queries",
+                                              "bias",
+                                              "bias, sink",
+                                              "bias of keys",
+                                              "bias of f16",
+                                              "a prefix",
+                                              "documents",
+                                              "sequences",
+                                              "a callback",
+                                              "a callback and a range"};
+
+/* A band around key 5·query. */
+enum { BAND_STEP = 5, BAND_REACH = 30 };
+
+static void exclude_beside_a_band(void *user, const attn_score_tile *tile)
+{
+    (void)user;
+    for (int64_t i = 0; i < tile->queries; i++) {
+        for (int64_t j = 0; j < tile->keys; j++) {
+            int64_t middle = BAND_STEP * (tile->query + i), key = tile->key + j;
+            if (key < middle - BAND_REACH || key > middle + BAND_REACH)
+                tile->scores[i * tile->query_stride + j * tile->key_stride] = -INFINITY;
+        }
+    }
+}
+
+static void range_of_a_band(void *user, int64_t sequence, int64_t head, int64_t query,
+                            int64_t queries, int64_t *begin, int64_t *end)
+{
+    (void)user, (void)sequence, (void)head;
+    int64_t first = BAND_STEP * query - BAND_REACH;
+    int64_t last = BAND_STEP * (query + queries - 1) + BAND_REACH;
+    *begin = first > *begin ? first : *begin;
+    *end = last + 1 < *end ? last + 1 : *end;
+    if (*end < *begin)
+        *end = *begin;
+}
 
 /* −inf in about a third of a bias. */
 static void add_excluding_bias(struct attention_problem *problem, const int64_t shape[4])
@@ -47,7 +98,11 @@ static void add_excluding_bias(struct attention_problem *problem, const int64_t 
 static void make(struct attention_problem *problem, enum exclusion by)
 {
     static const float sinks[HEADS] = {1, -2};
-    attention_make(problem, &usual, 1);
+    static const int64_t prefixes[BATCH] = {17, 96};
+    static const int64_t query_parts[] = {8, 1, 11}, key_parts[] = {17, 79, 30};
+    struct attention_sizes sizes = usual;
+    sizes.batch = by == BY_SEQUENCES ? 1 : BATCH;
+    attention_make(problem, &sizes, 1);
     attn_params *params = &problem->params;
     switch (by) {
     case BY_LENGTHS:
@@ -82,16 +137,46 @@ static void make(struct attention_problem *problem, enum exclusion by)
         add_excluding_bias(problem, (int64_t[]){BATCH, HEADS, QUERIES, KEYS});
         params->sinks = sinks;
         break;
-    default:
+    case BY_BIAS_OF_KEYS:
         add_excluding_bias(problem, (int64_t[]){1, HEADS, 1, KEYS});
+        break;
+    case BY_A_BIAS_OF_F16:
+        add_excluding_bias(problem, (int64_t[]){1, HEADS, QUERIES, KEYS});
+        attention_store_bias(problem, ATTN_F16);
+        break;
+    case BY_A_PREFIX:
+        params->causal = 1;
+        params->prefix_lengths = prefixes;
+        break;
+    case BY_DOCUMENTS:
+        attention_add_documents(problem, 9, 5);
+        break;
+    case BY_SEQUENCES:
+        attention_add_sequences(problem, COUNT(key_parts), query_parts, key_parts);
+        break;
+    case BY_A_CALLBACK_AND_A_RANGE:
+        params->key_range = range_of_a_band;
+        params->change_scores = exclude_beside_a_band;
+        break;
+    default:
+        params->change_scores = exclude_beside_a_band;
     }
+}
+
+/* The same with K and V of a type. */
+static void make_stored(struct attention_problem *problem, enum exclusion by, attn_type type)
+{
+    make(problem, by);
+    attention_store(problem, ATTN_F32, type, type);
 }
 
 static bool row_keeps(const struct attention_problem *problem, size_t row, int64_t key)
 {
-    int64_t n = (int64_t)row;
-    return reference_keeps(&problem->params, n / (HEADS * QUERIES), n / QUERIES % HEADS,
-                           n % QUERIES, key, QUERIES, KEYS);
+    int64_t n = (int64_t)row, query = n % QUERIES;
+    if (problem->params.change_scores && llabs(key - BAND_STEP * query) > BAND_REACH)
+        return false;
+    return reference_keeps(&problem->params, n / (HEADS * QUERIES), n / QUERIES % HEADS, query, key,
+                           QUERIES, KEYS);
 }
 
 /* Rows that exclude the key have the bits they had before. */
@@ -129,21 +214,27 @@ struct poisoning {
 };
 
 static void poison_one(attn_context *context, struct poisoning *poisoning, bool in_values,
-                       enum exclusion by, size_t n)
+                       enum exclusion by, size_t n, size_t type)
 {
     struct attention_problem *problem = &poisoning->problem;
-    make(problem, by);
+    make_stored(problem, by, types[type]);
     attention_solve(context, problem, &poisoning->clean);
     const attn_tensor *poisoned = in_values ? &problem->v : &problem->k;
     int64_t key = poisoning->key = poisoned_keys[n];
     poisoning->column = (int64_t)n % poisoned->shape[3];
-    for (int64_t b = 0; b < BATCH; b++)
+    for (int64_t b = 0; b < poisoned->shape[0]; b++)
         tensor_set(poisoned, b, 0, key, poisoning->column, poison(n + by));
     attention_solve(context, problem, &poisoning->result);
-    test_context("%g in %s %d, excluded by %s", (double)poison(n + by), in_values ? "value" : "key",
-                 (int)key, names[by]);
+    test_context("%g in %s %d of %s, excluded by %s", (double)poison(n + by),
+                 in_values ? "value" : "key", (int)key, type_names[type], names[by]);
     check_other_rows(problem, key, &poisoning->clean, &poisoning->result);
     CHECK_RESULT(problem, &poisoning->result);
+}
+
+/* Each exclusion with each key; the types in turn. */
+static size_t type_of(enum exclusion by, size_t n)
+{
+    return ((size_t)by + n) % COUNT(types);
 }
 
 static void poison_in_keys(attn_context *context)
@@ -151,7 +242,9 @@ static void poison_in_keys(attn_context *context)
     for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
         for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
             struct poisoning poisoning;
-            poison_one(context, &poisoning, false, by, n);
+            if (!test_takes_one_in(13))
+                continue;
+            poison_one(context, &poisoning, false, by, n, type_of(by, n));
             guarded_release_all();
         }
     }
@@ -177,7 +270,9 @@ static void poison_in_values(attn_context *context)
     for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
         for (size_t n = 0; n < COUNT(poisoned_keys); n++) {
             struct poisoning poisoning;
-            poison_one(context, &poisoning, true, by, n);
+            if (!test_takes_one_in(13))
+                continue;
+            poison_one(context, &poisoning, true, by, n, type_of(by, n));
             const struct attention_result *clean = &poisoning.clean, *result = &poisoning.result;
             CHECK_SAME_BITS(result->stats, clean->stats, 2 * clean->rows);
             CHECK_SAME_BITS(result->weights, clean->weights, clean->weight_count);
@@ -193,9 +288,11 @@ static void poison_everywhere_excluded(attn_context *context)
     for (enum exclusion by = 0; by < EXCLUSIONS; by++) {
         struct attention_problem problem;
         struct attention_result clean, result;
-        make(&problem, by);
+        if (!test_takes_one_in(3))
+            continue;
+        make_stored(&problem, by, types[type_of(by, 0)]);
         attention_solve(context, &problem, &clean);
-        for (int64_t b = 0; b < BATCH; b++)
+        for (int64_t b = 0; b < problem.k.shape[0]; b++)
             for (int64_t j = 0; j < KEYS; j++) {
                 bool kept = false;
                 for (int64_t row = 0; row < HEADS * QUERIES; row++)
@@ -217,6 +314,8 @@ static void poison_in_a_query_stays_in_its_row(attn_context *context)
     for (int64_t i = 0; i < QUERIES; i++) {
         struct attention_problem problem;
         struct attention_result clean, result;
+        if (!test_takes_one_in(5))
+            continue;
         make(&problem, BY_KEEP);
         attention_solve(context, &problem, &clean);
         tensor_set(&problem.q, 0, 1, i, 2, poison((size_t)i % 2 ? 0 : 3));

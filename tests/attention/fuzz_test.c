@@ -5,15 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/attention_problem.h"
+#include "harness/attention_sequences.h"
+#include "harness/attention_storage.h"
 #include "harness/isa.h"
 
-enum { PROBLEMS = 400, MAX_HEADS = 9, MAX_BATCH = 3 };
+enum { PROBLEMS = 800, MAX_HEADS = 9, MAX_BATCH = 3, MAX_SEQUENCES = 6 };
 
 /* What the pointers of a problem's params point to. */
 struct arrays {
-    int64_t key_lengths[MAX_BATCH];
+    int64_t key_lengths[MAX_SEQUENCES], prefix_lengths[MAX_SEQUENCES];
     float slopes[MAX_HEADS], sinks[MAX_HEADS];
+    int64_t reach; /* of the callbacks */
 };
 
 static int64_t random_length(struct random_source *source)
@@ -84,18 +86,14 @@ static void random_masks(struct random_source *source, struct attention_problem 
 }
 
 static void random_arrays(struct random_source *source, struct attention_problem *problem,
-                          const struct attention_sizes *sizes, struct arrays *arrays)
+                          struct arrays *arrays)
 {
     attn_params *params = &problem->params;
-    for (int64_t b = 0; b < sizes->batch; b++)
-        arrays->key_lengths[b] = random_integer(source, 0, sizes->keys);
     random_floats(source, 0, 1, arrays->slopes, MAX_HEADS);
     random_floats(source, -4, 4, arrays->sinks, MAX_HEADS);
     for (int h = 0; h < MAX_HEADS; h++)
         if (one_in(source, 4))
             arrays->sinks[h] = -INFINITY;
-    if (one_in(source, 3))
-        params->key_lengths = arrays->key_lengths;
     /* Far from all keys a bias is so large that nothing else is left of a score. */
     bool far = params->alignment == ATTN_ALIGN_OFFSET && llabs(params->offset) > 1000;
     if (one_in(source, 3) && !far)
@@ -106,6 +104,117 @@ static void random_arrays(struct random_source *source, struct attention_problem
         params->soft_cap = random_float(source, 0.5f, 20);
     if (one_in(source, 4))
         params->scale = random_float(source, -1, 1);
+}
+
+/* Cuts a length into parts of any size, not all of it. */
+static void random_parts(struct random_source *source, int64_t length, int64_t count,
+                         int64_t *parts)
+{
+    for (int64_t n = 0; n < count; n++) {
+        parts[n] = random_integer(source, 0, 2 * length / count);
+        parts[n] = parts[n] < length ? parts[n] : length;
+        length -= parts[n];
+    }
+}
+
+/* Packed sequences, and the lengths of each sequence. */
+static void random_sequences(struct random_source *source, struct attention_problem *problem,
+                             const struct attention_sizes *sizes, struct arrays *arrays)
+{
+    attn_params *params = &problem->params;
+    if (sizes->batch == 1 && one_in(source, 2)) {
+        int64_t queries[MAX_SEQUENCES], keys[MAX_SEQUENCES];
+        int64_t count = random_integer(source, 1, MAX_SEQUENCES);
+        random_parts(source, sizes->queries, count, queries);
+        random_parts(source, sizes->keys, count, keys);
+        attention_add_sequences(problem, count, queries, keys);
+    }
+    for (int64_t s = 0; s < reference_sequences(params, sizes->batch); s++) {
+        struct reference_sequence sequence =
+            reference_sequence_at(params, s, sizes->queries, sizes->keys);
+        arrays->key_lengths[s] = random_integer(source, 0, sequence.keys);
+        arrays->prefix_lengths[s] = random_integer(source, 0, sequence.keys + 9);
+    }
+    if (one_in(source, 3))
+        params->key_lengths = arrays->key_lengths;
+    if (one_in(source, 4))
+        params->prefix_lengths = arrays->prefix_lengths;
+    if (one_in(source, 4))
+        attention_add_documents(problem, random_integer(source, 1, 60), random_bits(source));
+}
+
+/* Scores as a function of themselves and their place; nothing beside a diagonal band. */
+static void change_scores(void *user, const attn_score_tile *tile)
+{
+    const struct arrays *arrays = user;
+    for (int64_t i = 0; i < tile->queries; i++) {
+        for (int64_t j = 0; j < tile->keys; j++) {
+            int64_t query = tile->query + i, key = tile->key + j;
+            float *score = tile->scores + i * tile->query_stride + j * tile->key_stride;
+            bool excluded = llabs(key - query) > arrays->reach ||
+                            (query + 2 * key + tile->head + tile->sequence) % 7 == 0;
+            if (excluded)
+                *score = -INFINITY;
+            else if ((query + key) % 3 == 0)
+                *score = 0.5f * *score + (float)((query * 7 + key * 3) % 5 - 2);
+        }
+    }
+}
+
+static void key_range(void *user, int64_t sequence, int64_t head, int64_t query, int64_t queries,
+                      int64_t *begin, int64_t *end)
+{
+    (void)sequence, (void)head;
+    const struct arrays *arrays = user;
+    int64_t first = query - arrays->reach, last = query + queries - 1 + arrays->reach;
+    *begin = first > *begin ? first : *begin;
+    *end = last + 1 < *end ? last + 1 : *end;
+}
+
+static void random_callbacks(struct random_source *source, attn_params *params,
+                             struct arrays *arrays)
+{
+    if (!one_in(source, 4))
+        return;
+    arrays->reach = random_integer(source, 0, 80);
+    params->callback_user = arrays;
+    params->change_scores = change_scores;
+    if (one_in(source, 2))
+        params->key_range = key_range;
+}
+
+static attn_type random_type(struct random_source *source, bool of_rows)
+{
+    static const attn_type types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
+    return types[random_integer(source, 0, of_rows ? 3 : 2)];
+}
+
+static void random_types(struct random_source *source, struct attention_problem *problem)
+{
+    attn_params *params = &problem->params;
+    if (one_in(source, 10)) {
+        attention_store(problem, ATTN_F64, ATTN_F64, ATTN_F64);
+    } else if (one_in(source, 5)) {
+        params->precision = ATTN_PRECISION_BF16;
+        attention_store(problem, ATTN_BF16, ATTN_BF16, ATTN_BF16);
+    } else if (one_in(source, 2)) {
+        attn_type q = random_type(source, false);
+        attention_store(problem, q, random_type(source, true), random_type(source, true));
+        if (one_in(source, 2))
+            problem->output_type = q;
+        if (params->bias && one_in(source, 2))
+            attention_store_bias(problem, random_type(source, false));
+    }
+}
+
+static void random_layouts(struct random_source *source, struct attention_problem *problem)
+{
+    attn_tensor *const tensors[] = {&problem->q, &problem->k, &problem->v};
+    for (size_t n = 0; n < sizeof tensors / sizeof tensors[0]; n++)
+        *tensors[n] = tensor_copy(tensors[n], random_input_layout(source), problem->side);
+    if (problem->params.key_scales && one_in(source, 2))
+        problem->key_scales =
+            tensor_copy(&problem->key_scales, random_input_layout(source), problem->side);
 }
 
 static void random_problem(struct random_source *source, struct attention_problem *problem,
@@ -122,26 +231,61 @@ static void random_problem(struct random_source *source, struct attention_proble
     attention_make(problem, &sizes, random_bits(source));
     problem->side = one_in(source, 2) ? GUARD_BEHIND : GUARD_BEFORE;
     problem->output_layout = (enum layout)random_integer(source, 0, LAYOUT_OUTPUTS - 1);
-    problem->q = tensor_copy(&problem->q, random_input_layout(source), problem->side);
-    problem->k = tensor_copy(&problem->k, random_input_layout(source), problem->side);
-    problem->v = tensor_copy(&problem->v, random_input_layout(source), problem->side);
     random_positions(source, &problem->params, sizes.keys);
     random_masks(source, problem, &sizes);
-    random_arrays(source, problem, &sizes, arrays);
+    random_arrays(source, problem, arrays);
+    random_sequences(source, problem, &sizes, arrays);
+    random_callbacks(source, &problem->params, arrays);
+    random_types(source, problem);
+    random_layouts(source, problem);
+}
+
+/* Pages instead of a length, where the harness can make them of this problem. */
+static bool is_for_pages(struct random_source *source, const attn_params *params)
+{
+    bool is_masked = params->keep || params->bias || params->query_documents;
+    return one_in(source, 4) && !(params->sequences > 0 && is_masked);
+}
+
+static bool is_for_decode(const struct attention_problem *problem)
+{
+    const attn_params *params = &problem->params;
+    int64_t queries = problem->q.shape[2], most = 0;
+    for (int64_t s = 0; s < reference_sequences(params, problem->q.shape[0]); s++) {
+        struct reference_sequence sequence =
+            reference_sequence_at(params, s, queries, reference_keys(params, &problem->k));
+        most = sequence.queries > most ? sequence.queries : most;
+    }
+    return most <= ATTN_DECODE_MAX_QUERIES;
+}
+
+static void check_problem(attn_context *context, const struct attention_problem *problem)
+{
+    struct attention_result result;
+    attention_solve(context, problem, &result);
+    CHECK_RESULT(problem, &result);
+    if (!is_for_decode(problem))
+        return;
+    attention_solve_decode(context, problem, &result);
+    CHECK_RESULT(problem, &result);
 }
 
 static void everything_at_once(attn_isa isa)
 {
     attn_context *context = isa_context(isa, 1);
-    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        test_context("seed %d", (int)seed);
+    const uint64_t problems = test_is_reduced() ? PROBLEMS / 32 : PROBLEMS;
+    for (uint64_t seed = 0; seed < problems; seed++) {
         struct random_source source = {seed};
-        struct attention_problem problem;
+        struct attention_problem problem, paged;
         struct arrays arrays;
-        struct attention_result result;
         random_problem(&source, &problem, &arrays);
-        attention_solve(context, &problem, &result);
-        CHECK_RESULT(&problem, &result);
+        test_context("seed %d", (int)seed);
+        check_problem(context, &problem);
+        if (is_for_pages(&source, &problem.params)) {
+            attention_page(&problem, random_integer(&source, 1, 30), seed, &paged);
+            test_context("seed %d in pages", (int)seed);
+            check_problem(context, &paged);
+        }
         guarded_release_all();
     }
     attn_context_destroy(context);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/attention_problem.h"
+#include "harness/attention_sequences.h"
+#include "harness/attention_storage.h"
 #include "harness/compare.h"
 #include "harness/isa.h"
 
@@ -180,6 +181,8 @@ static void any_number_of_threads(attn_isa isa)
     attention_solve(context, &problem, &one);
     attn_context_destroy(context);
     for (int threads = 2; threads <= 5; threads++) {
+        if (!test_takes_one_in(3))
+            continue;
         context = isa_context(isa, threads);
         for (int again = 0; again < 3; again++) {
             attention_solve(context, &problem, &many);
@@ -190,12 +193,6 @@ static void any_number_of_threads(attn_isa isa)
     }
 }
 
-/* The part of a mask that one batch and head reads; an axis of 1 stays. */
-static attn_tensor mask_part(const attn_tensor *mask, int axis, int64_t begin, int64_t count)
-{
-    return mask->shape[axis] == 1 ? *mask : tensor_part(mask, axis, begin, count);
-}
-
 static void a_batch_and_head_alone(attn_context *context)
 {
     struct attention_problem problem;
@@ -204,32 +201,21 @@ static void a_batch_and_head_alone(attn_context *context)
     attention_solve(context, &problem, &all);
     for (int64_t b = 0; b < BATCH; b++) {
         for (int64_t h = 0; h < HEADS; h++) {
-            struct attention_problem alone = {.params = problem.params};
-            struct attention_result result;
-            int64_t key_head = h / (HEADS / KEY_HEADS);
-            attn_tensor of_batch = tensor_part(&problem.q, 0, b, 1);
-            alone.q = tensor_part(&of_batch, 1, h, 1);
-            of_batch = tensor_part(&problem.k, 0, b, 1);
-            alone.k = tensor_part(&of_batch, 1, key_head, 1);
-            of_batch = tensor_part(&problem.v, 0, b, 1);
-            alone.v = tensor_part(&of_batch, 1, key_head, 1);
-            of_batch = mask_part(&problem.keep, 0, b, 1);
-            alone.keep = mask_part(&of_batch, 1, h, 1);
-            of_batch = mask_part(&problem.bias, 0, b, 1);
-            alone.bias = mask_part(&of_batch, 1, h, 1);
-            alone.params.keep = &alone.keep;
-            alone.params.bias = &alone.bias;
-            alone.params.key_lengths = &lengths[b];
-            alone.params.alibi_slopes = &slopes[h];
-            alone.params.sinks = &sinks[h];
+            if (!test_takes_one_in(3))
+                continue;
+            struct attention_problem batch, alone;
+            struct attention_result result, expected;
+            attention_one_sequence(&problem, b, &batch);
+            attention_one_head(&batch, h, &alone);
             attention_solve(context, &alone, &result);
-            size_t row = (size_t)((b * HEADS + h) * QUERIES);
-            struct attention_result expected = {.o = all.o + row * D_V,
-                                                .stats = all.stats + row * 2,
-                                                .weights = all.weights + row * KEYS,
-                                                .rows = QUERIES,
-                                                .outputs = QUERIES * D_V,
-                                                .weight_count = QUERIES * KEYS};
+            attention_result_part(&problem, &all,
+                                  &(struct attention_part){.batch = b,
+                                                           .head = h,
+                                                           .batches = 1,
+                                                           .heads = 1,
+                                                           .queries = QUERIES,
+                                                           .keys = KEYS},
+                                  &expected);
             test_context("batch %d, head %d", (int)b, (int)h);
             CHECK_SAME_RESULT(&result, &expected);
         }
@@ -290,6 +276,43 @@ static void grouped_heads_are_repeated_heads(attn_context *context)
     CHECK_SAME_RESULT(&repeated, &grouped);
 }
 
+/* Storage changes the numbers once, and nothing else; options of every kind beside it. */
+static void stored_types_are_their_numbers(attn_context *context)
+{
+    static const attn_type types[][3] = {{ATTN_F32, ATTN_F16, ATTN_F16},
+                                         {ATTN_F16, ATTN_F32, ATTN_BF16},
+                                         {ATTN_BF16, ATTN_BF16, ATTN_BF16},
+                                         {ATTN_F32, ATTN_I8, ATTN_I8},
+                                         {ATTN_BF16, ATTN_I8, ATTN_F32}};
+    for (size_t n = 0; n < COUNT(types); n++) {
+        if (!test_takes_one_in(2))
+            continue;
+        struct attention_problem problem, wide;
+        struct attention_result stored, expected;
+        make_rich(&problem);
+        attention_store(&problem, types[n][0], types[n][1], types[n][2]);
+        attention_store_bias(&problem, n % 2 ? ATTN_F16 : ATTN_BF16);
+        attention_widen(&problem, &wide);
+        attention_solve(context, &problem, &stored);
+        attention_solve(context, &wide, &expected);
+        test_context("types %zu", n);
+        CHECK_SAME_RESULT(&stored, &expected);
+        guarded_release_all();
+    }
+}
+
+/* A callback that leaves every score as it is. */
+static void leave_scores(void *user, const attn_score_tile *tile)
+{
+    (void)user, (void)tile;
+}
+
+static void leave_range(void *user, int64_t sequence, int64_t head, int64_t query, int64_t queries,
+                        int64_t *begin, int64_t *end)
+{
+    (void)user, (void)sequence, (void)head, (void)query, (void)queries, (void)begin, (void)end;
+}
+
 /* An option that excludes nothing and adds nothing. */
 static void neutral_options_change_nothing(attn_context *context)
 {
@@ -300,7 +323,9 @@ static void neutral_options_change_nothing(attn_context *context)
     struct attention_problem problem;
     attention_make(&problem, &usual, 10);
     attention_solve(context, &problem, &plain);
-    for (int option = 0; option < 9; option++) {
+    for (int option = 0; option < 11; option++) {
+        if (!test_takes_one_in(4))
+            continue;
         attention_make(&problem, &usual, 10);
         attn_params *params = &problem.params;
         params->alignment = ATTN_ALIGN_OFFSET;
@@ -330,6 +355,12 @@ static void neutral_options_change_nothing(attn_context *context)
             params->window_right = KEYS - 1;
             break;
         case 7:
+            params->change_scores = leave_scores;
+            break;
+        case 8:
+            params->key_range = leave_range;
+            break;
+        case 9:
             params->causal = 1;
             params->offset = ATTN_POSITION_LIMIT;
             break;
@@ -370,6 +401,7 @@ int main(void)
     isa_each_context("a batch and head alone or among others", a_batch_and_head_alone);
     isa_each_context("queries in parts", queries_in_parts);
     isa_each_context("grouped heads are repeated heads", grouped_heads_are_repeated_heads);
+    isa_each_context("stored types are their numbers", stored_types_are_their_numbers);
     isa_each_context("neutral options change nothing", neutral_options_change_nothing);
     isa_each("the past of a context changes nothing", the_past_of_a_context_changes_nothing);
     return test_finish();

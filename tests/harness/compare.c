@@ -37,14 +37,17 @@ void compare_bits(const char *file, int line, const char *what, const float *act
                   what, different, count, first, (double)actual[first], (double)expected[first]);
 }
 
-void compare_near(const char *file, int line, const char *what, const float *actual,
-                  const double *expected, double factor, const double *tolerance, size_t count)
+/* Exactly one of floats and doubles is given. */
+static void compare_numbers(const char *file, int line, const char *what, const float *floats,
+                            const double *doubles, const double *expected, double factor,
+                            const double *tolerance, size_t count)
 {
     size_t wrong = 0, worst = 0;
-    double worst_excess = 0;
+    double worst_excess = 0, worst_actual = 0;
     for (size_t i = 0; i < count; i++) {
         double allowed = factor * tolerance[i];
-        double error = error_of(actual[i], expected[i]);
+        double actual = floats ? (double)floats[i] : doubles[i];
+        double error = error_of(actual, expected[i]);
         /* The tolerance of what is not finite may be NaN; class and sign are all that counts there.
          */
         if (error == 0 || error <= allowed)
@@ -53,12 +56,25 @@ void compare_near(const char *file, int line, const char *what, const float *act
         if (wrong++ == 0 || excess > worst_excess) {
             worst = i;
             worst_excess = excess;
+            worst_actual = actual;
         }
     }
     if (wrong)
         test_fail(file, line, "%s: %zu of %zu too far, worst [%zu]: %.9g, expected %.9g ± %.3g",
-                  what, wrong, count, worst, (double)actual[worst], expected[worst],
+                  what, wrong, count, worst, worst_actual, expected[worst],
                   factor * tolerance[worst]);
+}
+
+void compare_near(const char *file, int line, const char *what, const float *actual,
+                  const double *expected, double factor, const double *tolerance, size_t count)
+{
+    compare_numbers(file, line, what, actual, NULL, expected, factor, tolerance, count);
+}
+
+void compare_near_doubles(const char *file, int line, const char *what, const double *actual,
+                          const double *expected, const double *tolerance, size_t count)
+{
+    compare_numbers(file, line, what, NULL, actual, expected, 1, tolerance, count);
 }
 
 void compare_one(const char *file, int line, const char *what, double actual, double expected,

@@ -17,6 +17,12 @@ void compare_bits(const char *file, int line, const char *what, const float *act
 void compare_near(const char *file, int line, const char *what, const float *actual,
                   const double *expected, double factor, const double *tolerance, size_t count);
 
+/* The same of doubles, with a factor of 1. */
+#define CHECK_NEAR_DOUBLES(actual, expected, tolerance, count)                                     \
+    compare_near_doubles(__FILE__, __LINE__, #actual, actual, expected, tolerance, count)
+void compare_near_doubles(const char *file, int line, const char *what, const double *actual,
+                          const double *expected, const double *tolerance, size_t count);
+
 /* |actual − expected| ≤ tolerance */
 #define CHECK_WITHIN(actual, expected, tolerance)                                                  \
     compare_one(__FILE__, __LINE__, #actual, actual, expected, tolerance)

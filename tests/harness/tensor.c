@@ -1,5 +1,7 @@
 #include "harness/tensor.h"
 
+#include "harness/element.h"
+
 /* How a layout places its axes. */
 struct rule {
     int order[4];       /* axes from the outermost to the innermost in memory */
@@ -43,10 +45,10 @@ attn_tensor tensor_allocate(attn_type type, int64_t batch, int64_t heads, int64_
             tensor.stride[axis] = -tensor.stride[axis];
         first += last;
     }
-    if (type == ATTN_BOOL)
-        tensor.data = (unsigned char *)guarded_bytes(elements, 1, side) + (elements ? first : 0);
-    else
-        tensor.data = guarded_floats(elements, side) + (elements ? first : 0);
+    size_t bytes = element_size(type);
+    char *memory = guarded_bytes(elements * bytes, bytes, side);
+    element_fill_unwritten(type, memory, elements);
+    tensor.data = memory + (elements ? first : 0) * (int64_t)bytes;
     return tensor;
 }
 
@@ -68,19 +70,12 @@ static int64_t offset_of(const attn_tensor *tensor, const int64_t index[4])
 
 double tensor_get(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c)
 {
-    int64_t offset = offset_of(tensor, (int64_t[]){b, h, i, c});
-    if (tensor->type == ATTN_BOOL)
-        return ((const unsigned char *)tensor->data)[offset] != 0;
-    return ((const float *)tensor->data)[offset];
+    return element_get(tensor->type, tensor->data, offset_of(tensor, (int64_t[]){b, h, i, c}));
 }
 
-void tensor_set(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c, float value)
+void tensor_set(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c, double value)
 {
-    int64_t offset = offset_of(tensor, (int64_t[]){b, h, i, c});
-    if (tensor->type == ATTN_BOOL)
-        ((unsigned char *)tensor->data)[offset] = value != 0;
-    else
-        ((float *)tensor->data)[offset] = value;
+    element_set(tensor->type, tensor->data, offset_of(tensor, (int64_t[]){b, h, i, c}), value);
 }
 
 /* Steps `index` through all elements in row-major order; false behind the last. */
@@ -105,7 +100,7 @@ void tensor_fill_random(const attn_tensor *tensor, struct random_source *source,
     while (next_index(tensor, at));
 }
 
-void tensor_fill(const attn_tensor *tensor, float value)
+void tensor_fill(const attn_tensor *tensor, double value)
 {
     if (tensor_elements(tensor) == 0)
         return;
@@ -117,19 +112,25 @@ void tensor_fill(const attn_tensor *tensor, float value)
 
 float *tensor_packed_copy(const attn_tensor *tensor)
 {
-    return tensor_copy(tensor, LAYOUT_PACKED, GUARD_BEHIND).data;
+    return tensor_convert(tensor, ATTN_F32, LAYOUT_PACKED, GUARD_BEHIND).data;
 }
 
 attn_tensor tensor_copy(const attn_tensor *tensor, enum layout layout, enum guard_side side)
 {
-    attn_tensor copy = tensor_allocate(tensor->type, tensor->shape[0], tensor->shape[1],
-                                       tensor->shape[2], tensor->shape[3], layout, side);
+    return tensor_convert(tensor, tensor->type, layout, side);
+}
+
+attn_tensor tensor_convert(const attn_tensor *tensor, attn_type type, enum layout layout,
+                           enum guard_side side)
+{
+    attn_tensor copy = tensor_allocate(type, tensor->shape[0], tensor->shape[1], tensor->shape[2],
+                                       tensor->shape[3], layout, side);
     if (tensor_elements(tensor) == 0)
         return copy;
     int64_t at[4] = {0, 0, 0, 0};
     do
         tensor_set(&copy, at[0], at[1], at[2], at[3],
-                   (float)tensor_get(tensor, at[0], at[1], at[2], at[3]));
+                   tensor_get(tensor, at[0], at[1], at[2], at[3]));
     while (next_index(tensor, at));
     return copy;
 }
@@ -138,10 +139,6 @@ attn_tensor tensor_part(const attn_tensor *tensor, int axis, int64_t begin, int6
 {
     attn_tensor part = *tensor;
     part.shape[axis] = count;
-    int64_t skipped = begin * part.stride[axis];
-    if (part.type == ATTN_BOOL)
-        part.data = (unsigned char *)part.data + skipped;
-    else
-        part.data = (float *)part.data + skipped;
+    part.data = (char *)part.data + begin * part.stride[axis] * (int64_t)element_size(tensor->type);
     return part;
 }

@@ -16,6 +16,7 @@ static struct {
     char context[TEXT_SIZE];
     char skip_reason[TEXT_SIZE];
     int failures;
+    int cases; /* that test_takes_one_in was asked about */
     int tests;
     int failed_tests;
 } state;
@@ -68,6 +69,7 @@ void test_run(test_body *body, const void *argument, const char *name, ...)
     state.context[0] = '\0';
     state.skip_reason[0] = '\0';
     state.failures = 0;
+    state.cases = 0;
     body(argument);
     guarded_release_all();
 
@@ -119,6 +121,17 @@ _Noreturn void test_bail_out(const char *reason)
 {
     printf("Bail out! %s\n", reason);
     exit(1);
+}
+
+bool test_is_reduced(void)
+{
+    const char *value = getenv("ATTN_TEST_REDUCED");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+bool test_takes_one_in(int n)
+{
+    return !test_is_reduced() || state.cases++ % n == 0;
 }
 
 int test_finish(void)

@@ -36,6 +36,13 @@ void test_fail(const char *file, int line, const char *message, ...) TEST_FORMAT
 /* Ends the program: for trouble of the test itself, such as no memory. */
 _Noreturn void test_bail_out(const char *reason);
 
+/* Whether ATTN_TEST_REDUCED asks for few and small problems, as under an emulator. */
+bool test_is_reduced(void);
+
+/* Whether a loop over many cases takes the next one: always, but where few are asked for the first
+ * and each n-th after it. */
+bool test_takes_one_in(int n);
+
 /* Prints the plan. Returns main's exit status: 0 iff no test failed. */
 int test_finish(void);
 

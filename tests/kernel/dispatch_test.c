@@ -5,16 +5,36 @@
 
 #include "base/cpu.h"
 #include "harness/isa.h"
-#include "kernel/kernel.h"
+#include "kernel/decode_kernels.h"
 
 static void table_is_complete(attn_isa isa)
 {
     const struct attn_kernels *kernels = attn_kernels_for(isa);
     CHECK_EQUAL(kernels->isa, isa);
-    CHECK(kernels->lanes >= 1 && kernels->lanes <= ATTN_MAX_LANES);
+    CHECK(kernels->vector_lanes >= 1 && 2 * kernels->vector_lanes <= ATTN_MAX_LANES);
     CHECK(kernels->pack_queries && kernels->scores && kernels->raise_maximum && kernels->softmax);
     CHECK(kernels->accumulate && kernels->normalise && kernels->unpack_output);
     CHECK(kernels->weights && kernels->bias_gelu && kernels->layer_norm);
+    CHECK(kernels->soft_cap && kernels->add_bias && kernels->subtract_distance);
+    CHECK(kernels->exclude && kernels->exclusion_words && kernels->widen && kernels->narrow);
+    CHECK(kernels->decode != NULL);
+    if (kernels->decode)
+        CHECK(kernels->decode->softmax && kernels->decode->merge && kernels->decode->finish &&
+              kernels->decode->is_finite);
+    for (int storage = 0; kernels->decode && storage < ATTN_STORAGE_COUNT; storage++) {
+        const struct attn_decode_storage *functions = &kernels->decode->storage[storage];
+        test_context("decode, storage %d", storage);
+        CHECK(functions->pack && functions->unpack && functions->scores && functions->blend);
+    }
+    CHECK(!kernels->dots || (isa == ATTN_ISA_AVX512 && attn_cpu_has_bf16_dots()));
+}
+
+/* Whether code for `isa` may run where the best ISA is `best`: each architecture has a chain. */
+static bool is_within(attn_isa isa, attn_isa best)
+{
+    if (isa == ATTN_ISA_SCALAR || isa == best)
+        return true;
+    return isa == ATTN_ISA_AVX2 && best == ATTN_ISA_AVX512;
 }
 
 static void never_beyond_the_cpu(const void *argument)
@@ -22,11 +42,34 @@ static void never_beyond_the_cpu(const void *argument)
     (void)argument;
     attn_isa best = attn_cpu_best_isa();
     CHECK_EQUAL(attn_kernels_for(ATTN_ISA_SCALAR)->isa, ATTN_ISA_SCALAR);
-    CHECK_EQUAL(attn_kernels_for(ATTN_ISA_BEST)->isa, attn_kernels_for(best)->isa);
+    CHECK_EQUAL(attn_kernels_for(ATTN_ISA_BEST)->isa, best);
     for (int isa = 0; isa <= ATTN_ISA_BEST; isa++) {
         test_context("isa %d", isa);
         attn_isa given = attn_kernels_for((attn_isa)isa)->isa;
-        CHECK((int)given <= isa && given <= best);
+        CHECK(is_within(given, best));
+        if (isa != ATTN_ISA_BEST)
+            CHECK(is_within(given, (attn_isa)isa));
+    }
+}
+
+/* The highest table that both the limit and the CPU allow; of another architecture's limit only
+ * plain C is left. */
+static void limits_lower(const void *argument)
+{
+    (void)argument;
+    attn_isa best = attn_cpu_best_isa();
+    CHECK_EQUAL(attn_kernels_for(best)->isa, best);
+    if (best == ATTN_ISA_AVX512) {
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_AVX2)->isa, ATTN_ISA_AVX2);
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_NEON)->isa, ATTN_ISA_SCALAR);
+    }
+    if (best == ATTN_ISA_AVX2) {
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_AVX512)->isa, ATTN_ISA_AVX2);
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_NEON)->isa, ATTN_ISA_SCALAR);
+    }
+    if (best == ATTN_ISA_NEON) {
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_AVX2)->isa, ATTN_ISA_SCALAR);
+        CHECK_EQUAL(attn_kernels_for(ATTN_ISA_AVX512)->isa, ATTN_ISA_SCALAR);
     }
 }
 
@@ -47,6 +90,7 @@ int main(void)
 {
     isa_each("the table is complete", table_is_complete);
     test_run(never_beyond_the_cpu, NULL, "no ISA beyond the CPU's or the limit");
+    test_run(limits_lower, NULL, "a limit lowers within its architecture, else to plain C");
     test_run(cpu_has_a_name_that_fits, NULL, "the CPU's name fits the size given");
     return test_finish();
 }

@@ -87,6 +87,11 @@ def headers_compile_alone():
     expect(headers_alone.problems(ROOT))
 
 
+def headers_of_other_architectures_have_a_compiler():
+    if left_out := headers_alone.left_out(ROOT):
+        raise tap.Skip(", ".join(f"no compiler for {a}: {path}" for path, a in left_out.items()))
+
+
 def finds_a_header_that_needs_another():
     tree = {
         "include/attn.h": "typedef int attn;\n",
@@ -181,6 +186,7 @@ tap.run(
         files_are_short,
         finds_a_file_that_is_too_long,
         headers_compile_alone,
+        headers_of_other_architectures_have_a_compiler,
         finds_a_header_that_needs_another,
         tests_are_reached,
         finds_a_test_that_nothing_runs,

@@ -87,8 +87,8 @@ static void compare_text(const struct run *run, const struct compute *compute, s
     };
     assert_true(hidden && comparison.weights);
 
-    const struct bert_input input = {
-        .batch = {1, &text.tokens, text.tokens}, .ids = text.ids, .types = text.types};
+    const int64_t starts[] = {0, text.tokens};
+    const struct bert_input input = {.batch = {1, starts}, .ids = text.ids, .types = text.types};
     const struct bert_observer observer = {compare_layer, &comparison};
     struct attn_error error;
     assert_true(bert_forward(run->model, compute, &input, hidden, &observer, &error));
@@ -137,24 +137,22 @@ static void test_every_isa(void **state)
     each_isa(1, compare_short_texts);
 }
 
-/* All texts in one batch, without padding, in an order of lengths that has runs and single ones. */
+/* All texts in one batch, without padding, in the order that they come in. */
 static void test_batch_equals_each_alone(void **state)
 {
     const struct run *run = *state;
     const size_t count = run->golden.texts, width = (size_t)run->golden.hidden;
-    int64_t *lengths = calloc(count, sizeof *lengths);
-    int64_t tokens = 0;
-    assert_non_null(lengths);
+    int64_t *starts = calloc(count + 1, sizeof *starts);
+    assert_non_null(starts);
     for (size_t n = 0; n < count; n++) {
         struct golden_text text = golden_text_at(&run->golden, n);
-        lengths[n] = text.tokens;
-        tokens += text.tokens;
+        starts[n + 1] = starts[n] + text.tokens;
         golden_text_free(&text);
     }
-    int32_t *ids = calloc((size_t)tokens, sizeof *ids),
-            *types = calloc((size_t)tokens, sizeof *ids);
-    float *together = malloc((size_t)tokens * width * sizeof *together);
-    float *alone = malloc((size_t)tokens * width * sizeof *alone);
+    const size_t tokens = (size_t)starts[count];
+    int32_t *ids = calloc(tokens, sizeof *ids), *types = calloc(tokens, sizeof *ids);
+    float *together = malloc(tokens * width * sizeof *together);
+    float *alone = malloc(tokens * width * sizeof *alone);
     assert_true(ids && types && together && alone);
     int64_t token = 0;
     for (size_t n = 0; n < count; n++) {
@@ -168,18 +166,17 @@ static void test_batch_equals_each_alone(void **state)
 
     struct compute compute = make_compute(1);
     struct attn_error error;
-    const struct bert_input all = {
-        .batch = {(int64_t)count, lengths, tokens}, .ids = ids, .types = types};
+    const struct bert_input all = {.batch = {(int64_t)count, starts}, .ids = ids, .types = types};
     assert_true(bert_forward(run->model, &compute, &all, together, NULL, &error));
-    token = 0;
-    for (size_t n = 0; n < count; token += lengths[n++]) {
+    for (size_t n = 0; n < count; n++) {
+        const int64_t begin = starts[n], one_starts[] = {0, starts[n + 1] - begin};
         const struct bert_input one = {
-            .batch = {1, &lengths[n], lengths[n]}, .ids = ids + token, .types = types + token};
+            .batch = {1, one_starts}, .ids = ids + begin, .types = types + begin};
         assert_true(bert_forward(run->model, &compute, &one, alone, NULL, &error));
-        assert_near(together + (size_t)token * width, alone, (size_t)lengths[n] * width, 1e-5);
+        assert_near(together + (size_t)begin * width, alone, (size_t)one_starts[1] * width, 1e-5);
     }
     compute_destroy(&compute);
-    free(lengths);
+    free(starts);
     free(ids);
     free(types);
     free(together);

@@ -34,9 +34,9 @@ static void assert_refused(const struct tiny_model *tiny, const char *message)
     scratch_folder_remove(folder);
 }
 
-static struct bert_input one_text(const int32_t *ids, const int64_t *length)
+static struct bert_input one_text(const int32_t *ids, const int64_t starts[2])
 {
-    return (struct bert_input){.batch = {1, length, *length}, .ids = ids};
+    return (struct bert_input){.batch = {1, starts}, .ids = ids};
 }
 
 /* What the handed case "bert_one_sentence" expects. */
@@ -73,8 +73,8 @@ static void handed_sentence(const struct compute *compute)
     struct tiny_model tiny = tiny_model_read("tiny_bert");
     struct bert *model = open_model(&tiny);
     const int32_t ids[] = {1, 5, 7, 2};
-    const int64_t length = 4;
-    const struct bert_input input = one_text(ids, &length);
+    const int64_t starts[] = {0, 4};
+    const struct bert_input input = one_text(ids, starts);
     const struct bert_observer observer = {compare_weights, &expectation};
     float hidden[4 * HIDDEN];
     struct attn_error error;
@@ -100,19 +100,20 @@ static void batch_equals_each_alone(const struct compute *compute)
 {
     struct tiny_model tiny = tiny_model_read("tiny_bert");
     struct bert *model = open_model(&tiny);
-    const int64_t lengths[] = {4, 1, 8, 8, 3};
+    const int64_t starts[] = {0, 4, 5, 13, 21, 24};
     const int32_t ids[] = {1, 5, 7, 2, 9, 0, 1, 2, 3, 4, 5, 6, 7, 9, 8, 7, 6, 5, 4, 3, 2, 3, 3, 3};
     const int32_t types[] = {0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1,
                              1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1};
-    const struct bert_input input = {.batch = {5, lengths, 24}, .ids = ids, .types = types};
+    const struct bert_input input = {.batch = {5, starts}, .ids = ids, .types = types};
     float together[24 * HIDDEN], alone[8 * HIDDEN];
     struct attn_error error;
     assert_true(bert_forward(model, compute, &input, together, NULL, &error));
-    for (int64_t n = 0, token = 0; n < 5; token += lengths[n++]) {
+    for (int n = 0; n < 5; n++) {
+        const int64_t begin = starts[n], single_starts[] = {0, starts[n + 1] - begin};
         const struct bert_input single = {
-            .batch = {1, &lengths[n], lengths[n]}, .ids = ids + token, .types = types + token};
+            .batch = {1, single_starts}, .ids = ids + begin, .types = types + begin};
         assert_true(bert_forward(model, compute, &single, alone, NULL, &error));
-        assert_near(alone, together + token * HIDDEN, (size_t)lengths[n] * HIDDEN, 1e-5);
+        assert_near(alone, together + begin * HIDDEN, (size_t)single_starts[1] * HIDDEN, 1e-5);
     }
     bert_close(model);
     tiny_model_free(&tiny);
@@ -130,10 +131,9 @@ static void test_types_choose_their_row(void **state)
 {
     (void)state;
     const int32_t ids[] = {1, 5, 7, 3, 2}, types[] = {0, 0, 1, 1, 1}, swapped[] = {1, 1, 0, 0, 0};
-    const int64_t length = 5;
-    const struct bert_input input = {.batch = {1, &length, 5}, .ids = ids, .types = types};
-    const struct bert_input swapped_input = {
-        .batch = {1, &length, 5}, .ids = ids, .types = swapped};
+    const int64_t starts[] = {0, 5};
+    const struct bert_input input = {.batch = {1, starts}, .ids = ids, .types = types};
+    const struct bert_input swapped_input = {.batch = {1, starts}, .ids = ids, .types = swapped};
     struct tiny_model tiny = tiny_model_read("tiny_bert");
     struct bert *model = open_model(&tiny);
     json_t *table = json_object_get(
@@ -163,8 +163,8 @@ static void run_tiny(const struct tiny_model *tiny, float hidden[5 * HIDDEN])
     struct bert *model = open_model(tiny);
     struct compute compute = make_compute(1);
     const int32_t ids[] = {1, 5, 7, 3, 2};
-    const int64_t length = 5;
-    const struct bert_input input = one_text(ids, &length);
+    const int64_t starts[] = {0, 5};
+    const struct bert_input input = one_text(ids, starts);
     struct attn_error error;
     assert_true(bert_forward(model, &compute, &input, hidden, NULL, &error));
     compute_destroy(&compute);
@@ -335,18 +335,26 @@ static void test_input_out_of_range(void **state)
     struct bert *model = open_model(&tiny);
     struct compute compute = make_compute(1);
     const int32_t good[9] = {0}, high[] = {9, 10}, negative[] = {0, -1};
-    const int64_t two = 2, nine = 9, zero = 0;
+    const int64_t two[] = {0, 2}, nine[] = {0, 9}, empty[] = {0, 2, 2, 4}, late[] = {1, 3},
+                  negative_start[] = {-1, 1}, falling[] = {0, 4, 2}, wrapping[] = {0, 4, INT64_MIN},
+                  enormous[] = {0, 2, INT64_MAX};
     const struct {
         struct bert_input input;
         const char *message;
     } cases[] = {
-        {{.batch = {1, &two, 2}, .ids = high}, "token id 10 is outside"},
-        {{.batch = {1, &two, 2}, .ids = negative}, "token id -1 is outside"},
-        {{.batch = {1, &two, 2}, .ids = good, .types = high}, "token type 9 is outside"},
-        {{.batch = {1, &two, 2}, .ids = good, .types = negative}, "token type -1 is outside"},
-        {{.batch = {1, &nine, 9}, .ids = good}, "9 tokens, the model has 8 positions"},
-        {{.batch = {1, &zero, 0}, .ids = good}, "no token"},
-        {{.batch = {1, &two, 3}, .ids = good}, "the batch says 3 tokens"},
+        {{.batch = {1, two}, .ids = high}, "token id 10 is outside"},
+        {{.batch = {1, two}, .ids = negative}, "token id -1 is outside"},
+        {{.batch = {1, two}, .ids = good, .types = high}, "token type 9 is outside"},
+        {{.batch = {1, two}, .ids = good, .types = negative}, "token type -1 is outside"},
+        {{.batch = {1, nine}, .ids = good}, "9 tokens, the model has 8 positions"},
+        {{.batch = {3, empty}, .ids = good}, "a text has no token"},
+        {{.batch = {1, late}, .ids = good}, "starts at token 1 instead of 0"},
+        {{.batch = {1, negative_start}, .ids = good}, "starts at token -1 instead of 0"},
+        {{.batch = {2, falling}, .ids = good}, "starts fall from token 4 to 2"},
+        {{.batch = {2, wrapping}, .ids = good}, "starts fall from token 4 to -9223372036854775808"},
+        {{.batch = {2, enormous}, .ids = good}, "9223372036854775805 tokens, the model has 8"},
+        {{.batch = {0, two}, .ids = good}, "the batch has no text"},
+        {{.batch = {-1, two}, .ids = good}, "the batch has no text"},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         float hidden[9 * HIDDEN];
@@ -356,9 +364,6 @@ static void test_input_out_of_range(void **state)
         assert_message(&error, cases[n].message);
         assert_true(hidden[0] == 7.0f);
     }
-    const struct bert_input nothing = {.batch = {0, NULL, 0}};
-    struct attn_error error;
-    assert_true(bert_forward(model, &compute, &nothing, NULL, NULL, &error));
     compute_destroy(&compute);
     bert_close(model);
     tiny_model_free(&tiny);
@@ -380,8 +385,8 @@ static void test_observer_may_stop(void **state)
     struct bert *model = open_model(&tiny);
     struct compute compute = make_compute(1);
     const int32_t ids[] = {1, 2};
-    const int64_t length = 2;
-    const struct bert_input input = one_text(ids, &length);
+    const int64_t starts[] = {0, 2};
+    const struct bert_input input = one_text(ids, starts);
     int64_t last = -1;
     const struct bert_observer observer = {stop_at_second_layer, &last};
     float hidden[2 * HIDDEN];

@@ -46,7 +46,8 @@ static void pool_alone(const struct bert *model, const struct compute *compute,
         types[t] = encoding->tokens[t].type;
     }
     const int64_t length = (int64_t)encoding->token_count;
-    const struct bert_input input = {.batch = {1, &length, length}, .ids = ids, .types = types};
+    const int64_t starts[] = {0, length};
+    const struct bert_input input = {.batch = {1, starts}, .ids = ids, .types = types};
     float hidden[8 * HIDDEN];
     struct attn_error error;
     assert_true(bert_forward(model, compute, &input, hidden, NULL, &error));

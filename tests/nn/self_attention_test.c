@@ -51,17 +51,15 @@ static void free_problem(struct problem *problem)
 }
 
 static bool run(const struct compute *compute, const struct self_attention *layer,
-                const int64_t *lengths, int64_t sequences, const float *x, float *y,
+                const int64_t *starts, int64_t sequences, const float *x, float *y,
                 const struct attention_observer *observer, struct attn_error *error)
 {
-    struct packed_batch batch = {.sequences = sequences, .lengths = lengths};
-    for (int64_t n = 0; n < sequences; n++)
-        batch.tokens += lengths[n];
+    const struct packed_batch batch = {sequences, starts};
+    const int64_t tokens = packed_batch_tokens(&batch);
     /* Exactly as much as is asked for: the sanitizer sees any step beyond. */
-    float *workspace =
-        malloc((size_t)self_attention_workspace(layer, batch.tokens) * sizeof *workspace);
+    float *workspace = malloc((size_t)self_attention_workspace(layer, tokens) * sizeof *workspace);
     assert_non_null(workspace);
-    memset(y, 0, (size_t)(batch.tokens * layer->output.out) * sizeof *y);
+    memset(y, 0, (size_t)(tokens * layer->output.out) * sizeof *y);
     bool done = self_attention_forward(compute, layer, &batch, x, y, workspace, observer, error);
     free(workspace);
     return done;
@@ -115,25 +113,24 @@ static void reference(const struct self_attention *layer, const float *x, int64_
     free(q);
 }
 
-/* Batches with runs of equal lengths, runs of one, and lengths that come again. */
+/* Lengths that come again, side by side and apart: 4, 4, 4, 1, 9, 4, 33, 33, 2. */
 static void follows_the_definition(const struct compute *compute)
 {
-    const int64_t lengths[] = {4, 4, 4, 1, 9, 4, 33, 33, 2};
-    enum { SEQUENCES = sizeof lengths / sizeof lengths[0] };
+    const int64_t starts[] = {0, 4, 8, 12, 13, 22, 26, 59, 92, 94};
+    enum { SEQUENCES = sizeof starts / sizeof starts[0] - 1 };
     const int64_t shapes[][3] = {{4, 1, 4},  {8, 2, 4},  {48, 3, 16}, {96, 3, 32},
                                  {10, 5, 2}, {12, 2, 9}, {30, 1, 7}};
     for (size_t n = 0; n < sizeof shapes / sizeof shapes[0]; n++) {
-        struct problem problem = make_problem(shapes[n][0], shapes[n][1], shapes[n][2], 94);
+        struct problem problem =
+            make_problem(shapes[n][0], shapes[n][1], shapes[n][2], starts[SEQUENCES]);
         float *expected = malloc((size_t)(problem.tokens * problem.width) * sizeof *expected);
         assert_non_null(expected);
         struct attn_error error;
         assert_true(
-            run(compute, &problem.layer, lengths, SEQUENCES, problem.x, problem.y, NULL, &error));
-        int64_t token = 0;
-        for (int s = 0; s < SEQUENCES; token += lengths[s++])
-            reference(&problem.layer, problem.x + token * problem.width, lengths[s],
-                      expected + token * problem.width);
-        assert_int_equal(token, problem.tokens);
+            run(compute, &problem.layer, starts, SEQUENCES, problem.x, problem.y, NULL, &error));
+        for (int s = 0; s < SEQUENCES; s++)
+            reference(&problem.layer, problem.x + starts[s] * problem.width,
+                      starts[s + 1] - starts[s], expected + starts[s] * problem.width);
         assert_near(problem.y, expected, (size_t)(problem.tokens * problem.width), 2e-5);
         free(expected);
         free_problem(&problem);
@@ -149,16 +146,16 @@ static void test_follows_the_definition(void **state)
 /* y may be x: then it becomes x + attention(x). */
 static void adds_to_its_input(const struct compute *compute)
 {
-    const int64_t length = 7;
-    struct problem problem = make_problem(12, 3, 4, length);
+    const int64_t starts[] = {0, 7};
+    struct problem problem = make_problem(12, 3, 4, 7);
     struct attn_error error;
-    assert_true(run(compute, &problem.layer, &length, 1, problem.x, problem.y, NULL, &error));
+    assert_true(run(compute, &problem.layer, starts, 1, problem.x, problem.y, NULL, &error));
     for (int64_t n = 0; n < problem.tokens * problem.width; n++)
         problem.y[n] += problem.x[n];
 
-    struct packed_batch batch = {.sequences = 1, .lengths = &length, .tokens = length};
+    const struct packed_batch batch = {1, starts};
     float *workspace =
-        malloc((size_t)self_attention_workspace(&problem.layer, length) * sizeof *workspace);
+        malloc((size_t)self_attention_workspace(&problem.layer, 7) * sizeof *workspace);
     assert_non_null(workspace);
     assert_true(self_attention_forward(compute, &problem.layer, &batch, problem.x, problem.x,
                                        workspace, NULL, &error));
@@ -190,14 +187,14 @@ static void no_bias(const struct compute *compute)
     float *expected = case_numbers(case_field(one, "expected", "y"), NULL);
     double tolerance = json_number_value(case_field(one, "tolerance", "y"));
 
-    const int64_t length = 3;
+    const int64_t starts[] = {0, 3};
     float y[12], with_zeros[12];
     struct attn_error error;
-    assert_true(run(compute, &layer, &length, 1, x, y, NULL, &error));
+    assert_true(run(compute, &layer, starts, 1, x, y, NULL, &error));
     assert_near(y, expected, 12, tolerance);
     for (int n = 0; n < MATRICES; n++)
         layers[n]->bias = zeros;
-    assert_true(run(compute, &layer, &length, 1, x, with_zeros, NULL, &error));
+    assert_true(run(compute, &layer, starts, 1, x, with_zeros, NULL, &error));
     assert_memory_equal(y, with_zeros, sizeof y);
 
     for (int n = 0; n < MATRICES; n++)
@@ -217,18 +214,18 @@ static void test_no_bias(void **state)
 static void test_alone_or_among_others(void **state)
 {
     (void)state;
-    const int64_t lengths[] = {12, 12, 40, 7};
+    const int64_t starts[] = {0, 12, 24, 64, 71};
     struct problem problem = make_problem(64, 4, 16, 71);
     float alone[40 * 64];
     struct compute compute = make_compute(1);
     struct attn_error error;
-    assert_true(run(&compute, &problem.layer, lengths, 4, problem.x, problem.y, NULL, &error));
-    int64_t token = 0;
-    for (int n = 0; n < 4; token += lengths[n++]) {
-        const int64_t begin = token * problem.width;
+    assert_true(run(&compute, &problem.layer, starts, 4, problem.x, problem.y, NULL, &error));
+    for (int n = 0; n < 4; n++) {
+        const int64_t begin = starts[n] * problem.width,
+                      alone_starts[] = {0, starts[n + 1] - starts[n]};
         assert_true(
-            run(&compute, &problem.layer, &lengths[n], 1, problem.x + begin, alone, NULL, &error));
-        assert_near(alone, problem.y + begin, (size_t)(lengths[n] * problem.width), 1e-6);
+            run(&compute, &problem.layer, alone_starts, 1, problem.x + begin, alone, NULL, &error));
+        assert_near(alone, problem.y + begin, (size_t)(alone_starts[1] * problem.width), 1e-6);
     }
     compute_destroy(&compute);
     free_problem(&problem);
@@ -237,16 +234,16 @@ static void test_alone_or_among_others(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    const int64_t lengths[] = {30, 30, 11};
+    const int64_t starts[] = {0, 30, 60, 71};
     struct problem problem = make_problem(48, 6, 8, 71);
     float *four = malloc(71 * 48 * sizeof *four);
     assert_non_null(four);
     struct attn_error error;
     struct compute compute = make_compute(1);
-    assert_true(run(&compute, &problem.layer, lengths, 3, problem.x, problem.y, NULL, &error));
+    assert_true(run(&compute, &problem.layer, starts, 3, problem.x, problem.y, NULL, &error));
     compute_destroy(&compute);
     compute = make_compute(4);
-    assert_true(run(&compute, &problem.layer, lengths, 3, problem.x, four, NULL, &error));
+    assert_true(run(&compute, &problem.layer, starts, 3, problem.x, four, NULL, &error));
     compute_destroy(&compute);
     assert_near(four, problem.y, 71 * 48, 1e-6);
     free(four);
@@ -254,61 +251,69 @@ static void test_threads(void **state)
 }
 
 struct watcher {
+    const struct packed_batch *batch;
+    bool stop;
     int calls;
-    int stop_at; /* the call that fails, or −1 */
-    int64_t next_sequence;
-    const int64_t *lengths;
 };
 
-/* Each head's rebuilt weights sum to one; every sequence is seen once and in order. */
+/* A row of weights of all tokens sums to 1 within begin..end−1, its own sequence, and is 0
+ * elsewhere. */
+static void assert_own_sequence_only(const float *row, int64_t tokens, int64_t begin, int64_t end)
+{
+    double sum = 0.0;
+    for (int64_t j = 0; j < tokens; j++)
+        if (begin <= j && j < end)
+            sum += (double)row[j];
+        else
+            assert_true(row[j] == 0.0f);
+    assert_true(fabs(sum - 1.0) <= 1e-6);
+}
+
+/* Each head's weights of the whole batch are one block a sequence along the diagonal. */
 static bool watch(void *user, const struct compute *compute, const struct attention_record *record,
                   struct attn_error *error)
 {
     struct watcher *watcher = user;
-    assert_int_equal(record->first_sequence, watcher->next_sequence);
-    const int64_t sequences = record->q.shape[0], heads = record->q.shape[1];
-    const int64_t length = record->q.shape[2];
-    for (int64_t n = 0; n < sequences; n++)
-        assert_int_equal(watcher->lengths[watcher->next_sequence++], length);
-
-    float *weights = malloc((size_t)(sequences * heads * length * length) * sizeof *weights);
+    const struct packed_batch *batch = watcher->batch;
+    const int64_t tokens = packed_batch_tokens(batch), heads = record->q.shape[1];
+    float *weights = malloc((size_t)(heads * tokens * tokens) * sizeof *weights);
     assert_non_null(weights);
-    attn_tensor all = attn_tensor_packed(weights, ATTN_F32, sequences, heads, length, length);
+    for (int64_t n = 0; n < heads * tokens * tokens; n++)
+        weights[n] = NAN;
+    attn_tensor all = attn_tensor_packed(weights, ATTN_F32, 1, heads, tokens, tokens);
     assert_int_equal(attn_weights(compute->attention, record->params, &record->q, &record->k,
                                   &record->stats, NULL, &all),
                      ATTN_SUCCESS);
-    for (int64_t row = 0; row < sequences * heads * length; row++) {
-        double sum = 0.0;
-        for (int64_t j = 0; j < length; j++)
-            sum += (double)weights[row * length + j];
-        assert_true(fabs(sum - 1.0) <= 1e-6);
-    }
+    for (int64_t head = 0; head < heads; head++)
+        for (int64_t s = 0; s < batch->sequences; s++)
+            for (int64_t i = batch->starts[s]; i < batch->starts[s + 1]; i++)
+                assert_own_sequence_only(weights + (head * tokens + i) * tokens, tokens,
+                                         batch->starts[s], batch->starts[s + 1]);
     free(weights);
-    if (watcher->calls++ == watcher->stop_at)
-        return attn_error_set(error, "seen enough");
-    return true;
+    watcher->calls++;
+    return !watcher->stop || attn_error_set(error, "seen enough");
 }
 
 static void test_observer(void **state)
 {
     (void)state;
-    const int64_t lengths[] = {5, 5, 20, 5, 1};
+    const int64_t starts[] = {0, 5, 10, 30, 35, 36};
+    const struct packed_batch batch = {5, starts};
     struct problem problem = make_problem(24, 3, 8, 36);
     float watched[36 * 24];
     struct compute compute = make_compute(2);
     struct attn_error error;
-    assert_true(run(&compute, &problem.layer, lengths, 5, problem.x, problem.y, NULL, &error));
+    assert_true(run(&compute, &problem.layer, starts, 5, problem.x, problem.y, NULL, &error));
 
-    struct watcher watcher = {.stop_at = -1, .lengths = lengths};
+    struct watcher watcher = {.batch = &batch};
     struct attention_observer observer = {watch, &watcher};
-    assert_true(run(&compute, &problem.layer, lengths, 5, problem.x, watched, &observer, &error));
-    assert_int_equal(watcher.calls, 4); /* 5 and 5 are one run */
-    assert_int_equal(watcher.next_sequence, 5);
+    assert_true(run(&compute, &problem.layer, starts, 5, problem.x, watched, &observer, &error));
+    assert_int_equal(watcher.calls, 1);
     assert_memory_equal(watched, problem.y, sizeof watched); /* looking changes no bit */
 
-    watcher = (struct watcher){.stop_at = 1, .lengths = lengths};
-    assert_false(run(&compute, &problem.layer, lengths, 5, problem.x, watched, &observer, &error));
-    assert_int_equal(watcher.calls, 2);
+    watcher = (struct watcher){.batch = &batch, .stop = true};
+    assert_false(run(&compute, &problem.layer, starts, 5, problem.x, watched, &observer, &error));
+    assert_int_equal(watcher.calls, 1);
     assert_message(&error, "seen enough");
     compute_destroy(&compute);
     free_problem(&problem);

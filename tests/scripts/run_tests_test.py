@@ -3,6 +3,7 @@
     run_tests_test.py ROOT
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,74 @@ def no_test_at_all_is_not_a_success():
     expect(1, "0 passed, 0 failed, 1 skipped", "1..1\nok 1 - a # SKIP not here\n")
 
 
+def run_builds(further, *options, tests=({"suite": ["attn:room"]},)):
+    """The report on a build whose Meson is a stand-in that leaves the log which lies in the folder, and
+    tells what more it was asked."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "meson").write_text(
+            '#!/bin/sh\ncp "$3/canned" "$3/meson-logs/testlog.json"\nshift 6\necho "1/1 asked: $* OK 0.1s"\n'
+        )
+        (folder / "meson").chmod(0o755)
+        for build, output in {"native": GOOD, **further}.items():
+            for inside in ("meson-logs", "meson-info"):
+                (folder / build / inside).mkdir(parents=True)
+            (folder / build / "meson-info/intro-tests.json").write_text(json.dumps(tests))
+            entry = {"name": "attn:room/name", "result": "OK", "returncode": 0, "stdout": output}
+            (folder / build / "canned").write_text(json.dumps(entry) + "\n")
+            if output is None:
+                (folder / build / "skipped").write_text("no emulator\n")
+        also = [word for build in further for word in ("--also", f"{build}={folder / build}")]
+        done = subprocess.run(
+            [ROOT / "scripts" / "run_tests.py", folder / "native", *also, *options],
+            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout.splitlines()
+
+
+def further_builds_count_under_their_names():
+    status, lines = run_builds({"arm": "1..2\nok 1 - a\nok 2 - b # SKIP no memory\n"})
+    assert (status, lines[-1]) == (0, "3 passed, 0 failed, 1 skipped"), lines
+    assert "skipped: arm room/name: b (no memory)" in lines, lines
+    status, lines = run_builds({"arm": "1..1\nnot ok 1 - a\n"})
+    assert (status, lines[-1]) == (1, "2 passed, 1 failed, 0 skipped"), lines
+    assert "failed: arm room/name: a" in lines, lines
+
+
+def a_further_build_that_was_not_made_is_one_skip():
+    status, lines = run_builds({"arm": None})
+    assert (status, lines[-1]) == (0, "2 passed, 0 failed, 1 skipped"), lines
+    assert "skipped: arm: all (no emulator)" in lines, lines
+
+
+def suites_choose_tests():
+    tests = [{"suite": ["attn:a"]}, {"suite": ["attn:b", "attn:c"]}, {"suite": ["attn:d"]}]
+    # The stand-in runs one test, whatever is asked for.
+    for suites, last in (
+        (["c"], "2 passed, 0 failed, 0 skipped"),
+        (["b", "c"], "2 passed, 0 failed, 0 skipped"),
+        (["a", "c"], "2 passed, 1 failed, 0 skipped"),
+        ([], "2 passed, 1 failed, 0 skipped"),
+    ):
+        options = [word for suite in suites for word in ("--suite", suite)]
+        status, lines = run_builds({}, *options, tests=tests)
+        assert lines[-1] == last, (suites, lines)
+        assert " ".join(["1/1 asked:", *options, "OK 0.1s"]) in lines, lines
+
+
+def a_suite_without_tests_is_refused():
+    status, lines = run_builds({}, "--suite", "room", "--suite", "moor")
+    assert status == 1 and lines == [], (status, lines)
+
+
+def arguments_that_are_not_known_are_refused():
+    for options in (["--suite"], ["room"], ["--also", "arm"], ["--sweet", "room"]):
+        status, lines = run_builds({}, *options)
+        assert status == 2 and lines == [], (options, status, lines)
+
+
 tap.run(
     [
         tests_are_counted_over_all_executables,
@@ -111,5 +180,10 @@ tap.run(
         running_out_of_time_is_a_failure,
         bailing_out_is_a_failure,
         no_test_at_all_is_not_a_success,
+        further_builds_count_under_their_names,
+        a_further_build_that_was_not_made_is_one_skip,
+        suites_choose_tests,
+        a_suite_without_tests_is_refused,
+        arguments_that_are_not_known_are_refused,
     ]
 )

@@ -1,0 +1,146 @@
+"""One attention problem as calls without arguments: of libattn, PyTorch and ONNX Runtime, on the same numbers.
+Each has its inputs in its own usual layout, and what can be prepared is prepared."""
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Callable
+
+import libattn
+import numpy
+import onnxruntime
+import torch
+from onnx import TensorProto, helper
+from torch.nn.functional import scaled_dot_product_attention
+
+TORCH_TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+
+@dataclass
+class Contender:
+    name: str
+    call: Callable
+    result: Callable  # what the last call computed, as f32 [B, H, Lq, d_v]
+    memory: tuple  # what the call points to
+
+
+@dataclass
+class Inputs:
+    """Contiguous tensors: q [B, H, Lq, d_qk], k and v [B, Hkv, Lk, …]; keep (bool) and bias or None."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    keep: torch.Tensor
+    bias: torch.Tensor
+
+
+def make_inputs(shape):
+    random = torch.Generator().manual_seed(1)
+
+    def normal(*axes):
+        return torch.randn(*axes, generator=random).to(TORCH_TYPES[shape.type])
+
+    keep = bias = None
+    if shape.kind == "keep":
+        keep = torch.rand(1, 1, shape.queries, shape.keys, generator=random) < 0.75
+        keep[..., 0] = True  # no row without a key: peers differ there
+    elif shape.kind == "padding":
+        lengths = torch.randint(1, shape.keys + 1, (shape.batch, 1, 1, 1), generator=random)
+        keep = torch.arange(shape.keys).view(1, 1, 1, -1) < lengths
+    elif shape.kind == "bias":
+        bias = normal(1, shape.heads, shape.queries, shape.keys)
+    return Inputs(
+        normal(shape.batch, shape.heads, shape.queries, shape.dim),
+        normal(shape.batch, shape.key_heads, shape.keys, shape.dim),
+        normal(shape.batch, shape.key_heads, shape.keys, shape.value_dim),
+        keep,
+        bias,
+    )
+
+
+def of_libattn(attention, shape, inputs, precision):
+    output = torch.full((shape.batch, shape.heads, shape.queries, shape.value_dim), math.nan,
+                        dtype=TORCH_TYPES[shape.type])  # fmt: skip
+
+    def view(tensor, kind=shape.type):
+        return libattn.view(tensor.data_ptr(), kind, tensor.shape, tensor.stride())
+
+    keep = None if inputs.keep is None else view(inputs.keep, "bool")
+    bias = None if inputs.bias is None else view(inputs.bias)
+    params = attention.params(shape.kind == "causal", keep, bias, precision)
+    function = "attn_decode" if shape.kind == "decode" else "attn_forward"
+    call = attention.call(function, params, view(inputs.q), view(inputs.k), view(inputs.v), view(output))
+    return Contender("attn", call, output.float, (inputs, output, params))
+
+
+def sdpa_of(shape, inputs, convert=lambda tensor: tensor):
+    mask = inputs.keep if inputs.keep is not None else inputs.bias
+    return partial(
+        scaled_dot_product_attention,
+        *(convert(tensor) for tensor in (inputs.q, inputs.k, inputs.v)),
+        attn_mask=mask if mask is None or mask.dtype == torch.bool else convert(mask),
+        is_causal=shape.kind == "causal",
+        enable_gqa=shape.heads != shape.key_heads,
+    )
+
+
+def of_torch(shape, inputs):
+    call = sdpa_of(shape, inputs)
+    return Contender("torch", call, lambda: call().float(), (inputs,))
+
+
+def of_onnxruntime(shape, inputs):
+    """MultiHeadAttention of the domain com.microsoft on [B, L, H·d], f32; or None where it does not do the
+    problem: grouped heads, 16-bit types. Boolean masks are its key_padding_mask, [B, Lk] or [B, Lq, Lk] of
+    int32: what is 0 gets −10000 added, whose weight is 0 in f32."""
+    if shape.type != "f32" or shape.heads != shape.key_heads:
+        return None
+    arrays = {
+        name: tensor.transpose(1, 2).flatten(2).contiguous().numpy()
+        for name, tensor in (("query", inputs.q), ("key", inputs.k), ("value", inputs.v))
+    }
+    if shape.kind == "padding":
+        arrays["key_padding_mask"] = inputs.keep[:, 0, 0].numpy().astype(numpy.int32)
+    elif shape.kind == "keep":
+        arrays["key_padding_mask"] = inputs.keep[:, 0].numpy().astype(numpy.int32)
+    elif shape.kind == "bias":
+        arrays["attention_bias"] = inputs.bias.numpy()
+    output = numpy.full((shape.batch, shape.queries, shape.heads * shape.value_dim), math.nan, numpy.float32)
+
+    order = ("query", "key", "value", "bias", "key_padding_mask", "attention_bias")
+    node = helper.make_node("MultiHeadAttention", [name if name in arrays else "" for name in order], ["output"],
+                            domain="com.microsoft", num_heads=shape.heads,
+                            unidirectional=int(shape.kind == "causal"))  # fmt: skip
+    graph = helper.make_graph([node], "attention", [value_info(name, array) for name, array in arrays.items()],
+                              [value_info("output", output)])  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    binding = session.io_binding()
+    values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+    for name, value in values.items():
+        binding.bind_ortvalue_input(name, value)
+    written = onnxruntime.OrtValue.ortvalue_from_numpy(output)
+    binding.bind_ortvalue_output("output", written)
+
+    def result():
+        rows = torch.from_numpy(written.numpy())
+        return rows.unflatten(2, (shape.heads, shape.value_dim)).transpose(1, 2)
+
+    call = partial(session.run_with_iobinding, binding)
+    return Contender("onnxruntime", call, result, (arrays, values, written))
+
+
+def value_info(name, array):
+    kind = TensorProto.INT32 if array.dtype == numpy.int32 else TensorProto.FLOAT
+    return helper.make_tensor_value_info(name, kind, array.shape)
+
+
+def contenders(attention, shape, precision):
+    """(those that do this problem, libattn first; the result that they should have)"""
+    inputs = make_inputs(shape)
+    found = [of_libattn(attention, shape, inputs, precision), of_torch(shape, inputs), of_onnxruntime(shape, inputs)]
+    return [one for one in found if one], sdpa_of(shape, inputs, torch.Tensor.float)()

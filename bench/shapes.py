@@ -1,0 +1,65 @@
+"""The problems on which libattn is compared with its peers."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shape:
+    """`kind`: dense, causal; decode (libattn's attn_decode); keep (a boolean mask [1, 1, L, L]), padding (a
+    boolean mask [B, 1, 1, L]), bias (an additive one, [1, H, L, L])."""
+
+    kind: str
+    queries: int
+    keys: int
+    dim: int
+    value_dim: int
+    batch: int = 1
+    heads: int = 8
+    key_heads: int = 8
+    type: str = "f32"
+
+    @property
+    def name(self):
+        """Like f32-dense-L128-d64; B=1 and H=8 go without saying."""
+        parts = [self.type, self.kind]
+        parts += [f"L{self.keys}"] if self.queries == self.keys else [f"Lq{self.queries}", f"Lk{self.keys}"]
+        parts += [f"b{self.batch}"] if self.batch != 1 else []
+        if self.key_heads != self.heads:
+            parts.append(f"h{self.heads}-{self.key_heads}")
+        elif self.heads != 8:
+            parts.append(f"h{self.heads}")
+        parts.append(f"d{self.dim}" if self.dim == self.value_dim else f"d{self.dim}-{self.value_dim}")
+        return "-".join(parts)
+
+
+def shape(kind, length, dim, keys=None, value_dim=None, key_heads=None, **rest):
+    heads = rest.get("heads", 8)
+    return Shape(kind, length, keys or length, dim, value_dim or dim, key_heads=key_heads or heads, **rest)
+
+
+def standard():
+    """All of them, the usual ones first. What attn_decode is made for comes once with it and once with
+    attn_forward."""
+    decoders = ({"heads": 12}, {"heads": 12, "batch": 8}, {"heads": 32, "key_heads": 8})
+    return [
+        shape("dense", 128, 64, heads=12),
+        *(shape(kind, 2048, dim) for kind in ("dense", "causal") for dim in (64, 128)),
+        *(shape(kind, 2048, dim, type=type) for type in ("bf16", "f16") for kind in ("dense", "causal")
+          for dim in (64, 128)),  # fmt: skip
+        *(shape("dense", length, 64, heads=12, batch=batch) for batch in (1, 8)
+          for length in (1, 2, 7, 16, 33, 64)),  # fmt: skip
+        *(shape("causal", length, 64, heads=12) for length in (2, 16, 64, 128, 256, 512)),
+        *(shape(kind, 1, 64, keys=keys, **rest) for keys in (128, 2048) for rest in decoders
+          for kind in ("dense", "decode")),  # fmt: skip
+        *(shape(kind, 16, 128, keys=2048, heads=32, key_heads=8) for kind in ("dense", "decode")),
+        *(shape("dense", 512, dim) for dim in (1, 40, 80, 96, 256)),
+        shape("dense", 512, 64, value_dim=128),
+        shape("dense", 512, 128, value_dim=64),
+        shape("dense", 512, 192, value_dim=128, heads=16),
+        *(shape(kind, 1023, 64) for kind in ("dense", "causal")),
+        *(shape(kind, 1024, 64, heads=1) for kind in ("dense", "causal")),
+        shape("dense", 100, 64, keys=1000),
+        *(shape(kind, 1024, 128, heads=32, key_heads=8) for kind in ("dense", "causal")),
+        shape("padding", 128, 64, batch=8, heads=12),
+        *(shape("keep", length, 64) for length in (128, 1024)),
+        *(shape("bias", length, 64) for length in (128, 1024)),
+    ]

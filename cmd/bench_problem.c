@@ -1,0 +1,210 @@
+#include "bench_problem.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators" (2014)). */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* ±n/1024, 1 ≤ n ≤ 1023: a normal number in each type. */
+static float random_float(uint64_t *state)
+{
+    uint64_t bits = next_random(state);
+    float magnitude = (float)(1 + bits % 1023) / 1024;
+    return bits >> 63 ? -magnitude : magnitude;
+}
+
+/* These numbers have an exponent in the range of f16 and at most 10 bits, of which bf16 drops some.
+ */
+static uint16_t half_of(float number, attn_type type)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (type == ATTN_BF16)
+        return (uint16_t)(bits >> 16);
+    uint32_t sign = bits >> 31, exponent = (bits >> 23 & 0xff) - 127 + 15;
+    return (uint16_t)(sign << 15 | exponent << 10 | (bits >> 13 & 0x3ff));
+}
+
+static int64_t element_count(const attn_tensor *tensor)
+{
+    return tensor->shape[0] * tensor->shape[1] * tensor->shape[2] * tensor->shape[3];
+}
+
+static int64_t tensor_bytes(const attn_tensor *tensor)
+{
+    return element_count(tensor) * bench_type_size(tensor->type);
+}
+
+static void fill_random(const attn_tensor *tensor, uint64_t seed)
+{
+    int64_t count = element_count(tensor);
+    for (int64_t i = 0; i < count; i++) {
+        float number = random_float(&seed);
+        switch (tensor->type) {
+        case ATTN_F16:
+        case ATTN_BF16:
+            ((uint16_t *)tensor->data)[i] = half_of(number, tensor->type);
+            break;
+        case ATTN_I8:
+            ((int8_t *)tensor->data)[i] = (int8_t)(number * 127);
+            break;
+        default:
+            ((float *)tensor->data)[i] = number;
+        }
+    }
+}
+
+static void fill_scales(const attn_tensor *tensor)
+{
+    int64_t count = element_count(tensor);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)tensor->data)[i] = 1.0f / 127;
+}
+
+void bench_problem_shape(struct bench_problem *problem, const struct bench_case *shape,
+                         attn_precision precision)
+{
+    memset(problem, 0, sizeof *problem);
+    problem->shape = shape;
+    attn_type query_type = shape->type == ATTN_I8 ? ATTN_F32 : shape->type;
+    problem->q = attn_tensor_packed(NULL, query_type, 1, shape->heads, shape->queries, shape->d_qk);
+    problem->k =
+        attn_tensor_packed(NULL, shape->type, 1, shape->key_heads, shape->keys, shape->d_qk);
+    problem->v =
+        attn_tensor_packed(NULL, shape->type, 1, shape->key_heads, shape->keys, shape->d_v);
+    problem->o = attn_tensor_packed(NULL, query_type, 1, shape->heads, shape->queries, shape->d_v);
+    problem->key_scales = problem->value_scales =
+        attn_tensor_packed(NULL, ATTN_F32, 1, shape->key_heads, shape->keys, 1);
+    problem->bias = attn_tensor_packed(NULL, ATTN_F32, 1, 1, shape->queries, shape->keys);
+
+    attn_params *params = &problem->params;
+    attn_params_init(params);
+    params->precision = precision;
+    if (shape->type == ATTN_I8) {
+        params->key_scales = &problem->key_scales;
+        params->value_scales = &problem->value_scales;
+    }
+    switch (shape->kind) {
+    case BENCH_WINDOW:
+        params->window_left = BENCH_WINDOW_KEYS - 1;
+        params->causal = 1;
+        break;
+    case BENCH_CAUSAL:
+        params->causal = 1;
+        break;
+    case BENCH_VARLEN:
+        for (int64_t s = 0; s <= BENCH_SEQUENCES; s++)
+            problem->starts[s] = bench_case_start(shape, s);
+        params->sequences = BENCH_SEQUENCES;
+        params->query_starts = params->key_starts = problem->starts;
+        break;
+    case BENCH_ALIBI:
+        attn_alibi_slopes(shape->heads, problem->slopes);
+        params->alibi_slopes = problem->slopes;
+        break;
+    case BENCH_SOFT_CAP:
+        params->soft_cap = 50;
+        break;
+    case BENCH_BIAS:
+        params->bias = &problem->bias;
+        break;
+    case BENCH_DENSE:
+    case BENCH_DECODE:
+        break;
+    }
+}
+
+static bool allocate(void **memory, int64_t bytes)
+{
+    *memory =
+        attn_allocator_default.allocate(attn_allocator_default.user, (size_t)bytes, ATTN_ALIGNMENT);
+    return *memory != NULL;
+}
+
+static void release(void *memory)
+{
+    if (memory)
+        attn_allocator_default.release(attn_allocator_default.user, memory);
+}
+
+bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struct attn_error *error)
+{
+    const struct bench_case *shape = problem->shape;
+    problem->copies = copies;
+    problem->copy_bytes =
+        (bench_case_key_value_bytes(shape) + ATTN_ALIGNMENT - 1) / ATTN_ALIGNMENT * ATTN_ALIGNMENT;
+    void *keys_and_values = NULL;
+    bool has_memory = allocate(&problem->q.data, tensor_bytes(&problem->q)) &&
+                      allocate(&problem->o.data, tensor_bytes(&problem->o)) &&
+                      (shape->kind != BENCH_BIAS ||
+                       allocate(&problem->bias.data, tensor_bytes(&problem->bias))) &&
+                      allocate(&keys_and_values, copies * problem->copy_bytes);
+    problem->keys_and_values = keys_and_values;
+    if (!has_memory)
+        return attn_error_memory(error);
+    bench_problem_turn(problem, 0);
+    return true;
+}
+
+void bench_problem_fill(struct bench_problem *problem)
+{
+    const struct bench_case *shape = problem->shape;
+    bench_problem_turn(problem, 0);
+    fill_random(&problem->q, 1);
+    fill_random(&problem->k, 2);
+    fill_random(&problem->v, 3);
+    if (shape->type == ATTN_I8) {
+        fill_scales(&problem->key_scales);
+        fill_scales(&problem->value_scales);
+    }
+    if (shape->kind == BENCH_BIAS)
+        fill_random(&problem->bias, 4);
+    for (int64_t copy = 1; copy < problem->copies; copy++)
+        memcpy(problem->keys_and_values + copy * problem->copy_bytes, problem->keys_and_values,
+               (size_t)problem->copy_bytes);
+}
+
+void bench_problem_turn(struct bench_problem *problem, int64_t index)
+{
+    unsigned char *place = problem->keys_and_values + index % problem->copies * problem->copy_bytes;
+    /* Scales first: they keep the alignment of what follows them, rows of 8-bit elements do not. */
+    if (problem->shape->type == ATTN_I8) {
+        problem->key_scales.data = place;
+        place += tensor_bytes(&problem->key_scales);
+        problem->value_scales.data = place;
+        place += tensor_bytes(&problem->value_scales);
+    }
+    problem->k.data = place;
+    problem->v.data = place + tensor_bytes(&problem->k);
+}
+
+attn_operation bench_problem_operation(const struct bench_problem *problem)
+{
+    return problem->shape->kind == BENCH_DECODE ? ATTN_OPERATION_DECODE : ATTN_OPERATION_FORWARD;
+}
+
+attn_status bench_problem_call(attn_context *context, const struct bench_problem *problem)
+{
+    return problem->shape->kind == BENCH_DECODE
+               ? attn_decode(context, &problem->params, &problem->q, &problem->k, &problem->v,
+                             &problem->o, NULL)
+               : attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v,
+                              &problem->o, NULL);
+}
+
+void bench_problem_release(struct bench_problem *problem)
+{
+    release(problem->q.data);
+    release(problem->o.data);
+    release(problem->bias.data);
+    release(problem->keys_and_values);
+    memset(problem, 0, sizeof *problem);
+}

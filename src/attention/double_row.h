@@ -1,0 +1,39 @@
+/* One row of the f64 path: its sequence, its keys and their final scores, in double precision.
+ * Plain C with a whole row of scores in memory; it serves forward, decode and weights alike, so
+ * that a score has the same bits in all of them. */
+#ifndef ATTN_ATTENTION_DOUBLE_ROW_H
+#define ATTN_ATTENTION_DOUBLE_ROW_H
+
+#include "attention/scratch.h"
+#include "attention/sequence.h"
+
+struct attn_double_row {
+    bool in_sequence; /* false: a row beyond all packed sequences, which has no key */
+    struct attn_sequence sequence;
+    int64_t head, query;           /* query: position in the sequence */
+    struct attn_key_span spans[2]; /* the keys that it may keep */
+
+    double *q;      /* [d_qk] */
+    double *output; /* [d_v], not yet divided by l */
+    double *scores; /* [Lk], by position in the sequence; −inf is an excluded key. Filled within
+                       the spans only */
+    float *tile;    /* [ATTN_KEY_BLOCK], what a score callback sees */
+};
+
+/* The row's memory: see scratch.h. */
+void attn_double_row_take(struct attn_double_row *row, const struct attn_problem *problem,
+                          struct attn_scratch *scratch);
+
+/* Row `i` of batch `batch` and head `head` of q: finds its sequence and its keys. */
+void attn_double_row_begin(struct attn_double_row *row, const struct attn_problem *problem,
+                           int64_t batch, int64_t head, int64_t i);
+
+/* Leaves of the spans what lies within keys begin..end−1. */
+void attn_double_row_narrow(struct attn_double_row *row, int64_t begin, int64_t end);
+
+/* The final scores of all keys of the spans: scale · q·k, soft cap, bias, ALiBi, callback,
+ * exclusions. A callback gets them rounded to f32; those that it leaves as they are stay f64. */
+void attn_double_row_score(struct attn_double_row *row, const struct attn_kernels *kernels,
+                           const struct attn_problem *problem);
+
+#endif

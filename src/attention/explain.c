@@ -1,0 +1,217 @@
+/* attn_explain: what a call would do, without doing it. */
+#include "attn.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attention/decode_plan.h"
+#include "attention/double.h"
+#include "attention/forward_plan.h"
+#include "attention/tensor_check.h"
+#include "attention/weights.h"
+
+/* Something to point to where the caller has no data yet; never read. */
+static _Alignas(64) const char no_data[64];
+
+/* The tensor, with an address where it has none, so that it passes as a real one. */
+static attn_tensor with_data(const attn_tensor *tensor)
+{
+    attn_tensor view = *tensor;
+    if (!view.data)
+        view = attn_tensor_packed((void *)(uintptr_t)no_data, view.type, view.shape[0],
+                                  view.shape[1], view.shape[2], view.shape[3]);
+    if (!tensor->data)
+        memcpy(view.stride, tensor->stride, sizeof view.stride);
+    return view;
+}
+
+static void add_text(attn_explanation *explanation, const char *text)
+{
+    size_t used = strlen(explanation->text);
+    snprintf(explanation->text + used, sizeof explanation->text - used, "%s", text);
+}
+
+/* What stands between the tensors and the kernels. */
+static void add_conversions(attn_explanation *explanation, const struct attn_problem *problem,
+                            bool has_v)
+{
+    const struct {
+        const char *name;
+        const attn_tensor *tensor;
+    } rows[] = {{"k", &problem->k}, {"v", has_v ? &problem->v : NULL}};
+    for (size_t n = 0; n < sizeof rows / sizeof rows[0]; n++) {
+        if (!rows[n].tensor || !attn_rows_need_scratch(problem, rows[n].tensor))
+            continue;
+        char text[96];
+        const char *reason = rows[n].tensor->type != ATTN_F32 ? "not f32"
+                             : problem->block_table           ? "paged"
+                                                              : "elements of a row lie apart";
+        snprintf(text, sizeof text, "; %s goes through a copy of one block (%s)", rows[n].name,
+                 reason);
+        add_text(explanation, text);
+    }
+    if (problem->k.type == ATTN_I8 || (has_v && problem->v.type == ATTN_I8))
+        add_text(explanation, "; i8 rows are multiplied by their scales");
+}
+
+static bool explain_forward(attn_explanation *explanation, const struct attn_context *context,
+                            const struct attn_problem *problem)
+{
+    struct attn_forward_plan plan;
+    if (!attn_forward_plan_make(&plan, context, problem) ||
+        !attn_workspace_bytes(context, plan.shared_bytes, plan.bytes_a_thread,
+                              &explanation->workspace))
+        return false;
+    explanation->items = plan.items;
+    explanation->panel_queries = plan.lanes;
+    explanation->keys_a_block = ATTN_KEY_BLOCK;
+    snprintf(explanation->text, sizeof explanation->text,
+             "forward, %s: panels of %d queries, blocks of %d keys, %" PRId64
+             " items of at most %" PRId64 " panels",
+             attn_isa_name(explanation->isa), plan.lanes, (int)ATTN_KEY_BLOCK, plan.items,
+             plan.panels_an_item);
+    return true;
+}
+
+static bool explain_decode(attn_explanation *explanation, const struct attn_context *context,
+                           const struct attn_problem *problem)
+{
+    struct attn_decode_plan plan;
+    if (!attn_decode_plan_make(&plan, context, problem) ||
+        !attn_workspace_bytes(context, plan.shared_bytes, plan.bytes_a_thread,
+                              &explanation->workspace))
+        return false;
+    explanation->items = plan.items;
+    explanation->panel_queries = plan.pass_queries;
+    explanation->keys_a_block = plan.chunk_keys;
+    snprintf(explanation->text, sizeof explanation->text,
+             "decode, %s: %" PRId64 " queries share each row of K and V, chunks of %" PRId64
+             " keys, %" PRId64 " items",
+             attn_isa_name(explanation->isa), plan.pass_queries, plan.chunk_keys, plan.items);
+    return true;
+}
+
+static bool explain_weights(attn_explanation *explanation, const struct attn_context *context,
+                            const struct attn_problem *problem)
+{
+    int lanes = 2 * context->kernels->vector_lanes;
+    int64_t bytes = attn_weights_bytes(context->kernels, problem);
+    if (bytes < 0 || !attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
+        return false;
+    int64_t groups = problem->queries / lanes + (problem->queries % lanes > 0);
+    explanation->items = groups * problem->heads * problem->batch;
+    explanation->panel_queries = lanes;
+    explanation->keys_a_block = ATTN_KEY_BLOCK;
+    snprintf(explanation->text, sizeof explanation->text,
+             "weights, %s: panels of %d queries, blocks of %d keys",
+             attn_isa_name(explanation->isa), lanes, (int)ATTN_KEY_BLOCK);
+    return true;
+}
+
+static bool explain_double(attn_explanation *explanation, const struct attn_context *context,
+                           const struct attn_problem *problem)
+{
+    int64_t bytes = attn_double_bytes(problem);
+    if (bytes < 0 || !attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
+        return false;
+    explanation->isa = ATTN_ISA_SCALAR;
+    explanation->items = problem->queries * problem->heads * problem->batch;
+    explanation->panel_queries = 1;
+    explanation->keys_a_block = problem->keys;
+    add_text(explanation, "f64 for checking: plain C, one row of scores at a time");
+    return true;
+}
+
+/* Checks what the operation would check, as far as it can be without data. */
+static attn_status resolve(struct attn_problem *problem, attn_operation operation,
+                           const attn_params *params, const attn_tensor *const tensors[4],
+                           const struct attn_context *context, struct attn_error *error)
+{
+    const char *const names[4] = {"q", "k", "v", "o"};
+    const int count = operation == ATTN_OPERATION_WEIGHTS ? 2 : 4;
+    attn_tensor views[4];
+    for (int n = 0; n < count; n++) {
+        RETURN_IF(!tensors[n], error, ATTN_ERROR_ARGUMENT, "%s is NULL, expected a tensor",
+                  names[n]);
+        views[n] = with_data(tensors[n]);
+    }
+    attn_status status =
+        attn_problem_resolve(problem, params, &views[0], &views[1], context->kernels, error);
+    if (status || count == 2)
+        return status;
+    status = attn_problem_resolve_values(problem, &views[2], error);
+    if (status)
+        return status;
+    bool has_data = true;
+    for (int n = 0; n < count; n++)
+        has_data = has_data && tensors[n]->data;
+    if (has_data)
+        return attn_problem_resolve_outputs(problem, &views[3], NULL, error);
+    return attn_problem_check_output_form(problem, &views[3], NULL, error);
+}
+
+static attn_status explain(attn_context *context, attn_operation operation,
+                           const attn_params *params, const attn_tensor *const tensors[4],
+                           attn_explanation *explanation)
+{
+    struct attn_error *error = &context->error;
+    RETURN_IF(!explanation, error, ATTN_ERROR_ARGUMENT,
+              "explanation is NULL, expected a place for the answer");
+    RETURN_IF(explanation->size != sizeof *explanation, error, ATTN_ERROR_ARGUMENT,
+              "explanation.size is %zu, expected %zu", explanation->size, sizeof *explanation);
+    RETURN_IF(operation != ATTN_OPERATION_FORWARD && operation != ATTN_OPERATION_DECODE &&
+                  operation != ATTN_OPERATION_WEIGHTS,
+              error, ATTN_ERROR_ARGUMENT, "operation is %d, expected a value of attn_operation",
+              (int)operation);
+
+    struct attn_problem problem;
+    attn_status status = resolve(&problem, operation, params, tensors, context, error);
+    if (!status && operation == ATTN_OPERATION_DECODE)
+        status = attn_decode_check(&problem, error);
+    if (status)
+        return status;
+
+    attn_explanation answer = {.size = sizeof answer,
+                               .isa = context->kernels->isa,
+                               .precision = problem.precision,
+                               .threads = context->parallel.threads};
+    bool fits = true;
+    if (problem.batch == 0 || problem.heads == 0 || problem.queries == 0)
+        add_text(&answer, "nothing to do: there is no query");
+    else if (problem.q.type == ATTN_F64)
+        fits = explain_double(&answer, context, &problem);
+    else if (operation == ATTN_OPERATION_FORWARD)
+        fits = explain_forward(&answer, context, &problem);
+    else if (operation == ATTN_OPERATION_DECODE)
+        fits = explain_decode(&answer, context, &problem);
+    else
+        fits = explain_weights(&answer, context, &problem);
+    if (!fits) {
+        attn_error_memory(error);
+        return ATTN_ERROR_MEMORY;
+    }
+    if (answer.items < answer.threads)
+        answer.threads = answer.items > 0 ? (int)answer.items : 1;
+    if (answer.items > 0 && problem.q.type != ATTN_F64 && operation != ATTN_OPERATION_DECODE)
+        add_conversions(&answer, &problem, operation != ATTN_OPERATION_WEIGHTS);
+    if (answer.precision == ATTN_PRECISION_BF16)
+        add_text(&answer, "; products of bf16 pairs");
+    else if (problem.params.precision == ATTN_PRECISION_BF16)
+        add_text(&answer, "; exact: bf16 products need bf16 q, k and v and a CPU that has them");
+    *explanation = answer;
+    return ATTN_SUCCESS;
+}
+
+attn_status attn_explain(attn_context *context, attn_operation operation, const attn_params *params,
+                         const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
+                         const attn_tensor *o, attn_explanation *explanation)
+{
+    if (!context)
+        return ATTN_ERROR_ARGUMENT;
+    uint64_t modes = attn_call_begin(context);
+    const attn_tensor *const tensors[4] = {q, k, v, o};
+    attn_status status = explain(context, operation, params, tensors, explanation);
+    attn_call_end(modes);
+    return status;
+}

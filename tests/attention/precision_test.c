@@ -1,0 +1,152 @@
+/* params.precision: where bf16 products may be used and the CPU has them, the result keeps their
+ * bound and all the laws; elsewhere nothing changes. */
+#include "harness/test.h"
+
+#include <math.h>
+
+#include "harness/attention_sequences.h"
+#include "harness/attention_storage.h"
+#include "harness/isa.h"
+
+static const struct attention_sizes sizes[] = {
+    {1, 1, 1, 1, 1, 1, 1},      {1, 1, 1, 3, 2, 2, 2},       {2, 4, 2, 21, 97, 7, 3},
+    {1, 2, 1, 33, 101, 64, 72}, {1, 1, 1, 40, 200, 129, 13}, {1, 6, 2, 70, 191, 48, 40},
+};
+
+static attn_precision precision_of(attn_context *context, const struct attention_problem *problem)
+{
+    attn_explanation explanation = {.size = sizeof explanation};
+    CHECK_EQUAL(attn_explain(context, ATTN_OPERATION_FORWARD, &problem->params, &problem->q,
+                             &problem->k, &problem->v,
+                             &(attn_tensor){.type = ATTN_F32,
+                                            .shape = {problem->q.shape[0], problem->q.shape[1],
+                                                      problem->q.shape[2], problem->v.shape[3]}},
+                             &explanation),
+                ATTN_SUCCESS);
+    return explanation.precision;
+}
+
+static void make(struct attention_problem *problem, const struct attention_sizes *size, attn_type v)
+{
+    attention_make(problem, size, 7);
+    attention_store(problem, ATTN_BF16, ATTN_BF16, v);
+    problem->params.precision = ATTN_PRECISION_BF16;
+}
+
+static void keeps_its_bound(attn_context *context)
+{
+    for (size_t n = 0; n < COUNT(sizes); n++)
+        for (int variant = 0; variant < 4; variant++) {
+            struct attention_problem problem;
+            struct attention_result result;
+            if (!test_takes_one_in(11))
+                continue;
+            test_context("size %d, variant %d", (int)n, variant);
+            make(&problem, &sizes[n], variant & 1 ? ATTN_F32 : ATTN_BF16);
+            problem.params.causal = variant >= 2;
+            problem.params.alignment = ATTN_ALIGN_BOTTOM_RIGHT;
+            attention_solve(context, &problem, &result);
+            CHECK_RESULT(&problem, &result);
+            guarded_release_all();
+        }
+}
+
+/* Without bf16 products, and where types do not allow them, not a bit differs. */
+static void else_as_exact(attn_context *context)
+{
+    for (size_t n = 0; n < COUNT(sizes); n++) {
+        struct attention_problem problem, exact;
+        struct attention_result result, same;
+        if (!test_takes_one_in(3))
+            continue;
+        test_context("size %d", (int)n);
+        make(&problem, &sizes[n], ATTN_BF16);
+        if (precision_of(context, &problem) == ATTN_PRECISION_BF16)
+            attention_store(&problem, ATTN_F32, ATTN_BF16, ATTN_BF16);
+        CHECK_EQUAL(precision_of(context, &problem), ATTN_PRECISION_EXACT);
+        attention_copy(&problem, &exact);
+        exact.params.precision = ATTN_PRECISION_EXACT;
+        attention_solve(context, &problem, &result);
+        attention_solve(context, &exact, &same);
+        CHECK_SAME_RESULT(&result, &same);
+        guarded_release_all();
+    }
+}
+
+/* Each head alone, and layouts that have to be copied, give the same bits. */
+static void rows_are_their_own(attn_context *context)
+{
+    for (size_t n = 0; n < COUNT(sizes); n++)
+        for (enum layout layout = LAYOUT_PACKED; layout < LAYOUT_OUTPUTS; layout++) {
+            struct attention_problem problem, alone, moved;
+            struct attention_result whole, part, expected, other;
+            if (!test_takes_one_in(11))
+                continue;
+            test_context("size %d, layout %d", (int)n, (int)layout);
+            make(&problem, &sizes[n], ATTN_BF16);
+            attention_solve(context, &problem, &whole);
+            attention_copy(&problem, &moved);
+            moved.q = tensor_copy(&problem.q, layout, GUARD_BEHIND);
+            moved.k = tensor_copy(&problem.k, layout, GUARD_BEHIND);
+            moved.v = tensor_copy(&problem.v, layout, GUARD_BEHIND);
+            attention_solve(context, &moved, &other);
+            CHECK_SAME_RESULT(&other, &whole);
+            if (sizes[n].batch == 1) {
+                int64_t head = sizes[n].heads - 1;
+                attention_one_head(&problem, head, &alone);
+                attention_solve(context, &alone, &part);
+                attention_result_part(&problem, &whole,
+                                      &(struct attention_part){.head = head,
+                                                               .batches = 1,
+                                                               .heads = 1,
+                                                               .queries = sizes[n].queries,
+                                                               .keys = sizes[n].keys},
+                                      &expected);
+                CHECK_SAME_RESULT(&part, &expected);
+            }
+            guarded_release_all();
+        }
+}
+
+/* NaN and infinities in excluded keys and values. */
+static void excluded_rows_do_not_leak(attn_context *context)
+{
+    for (size_t n = 2; n < COUNT(sizes); n++) {
+        struct attention_problem problem, clean;
+        struct attention_result result, expected;
+        test_context("size %d", (int)n);
+        make(&problem, &sizes[n], ATTN_BF16);
+        problem.params.causal = 1;
+        attention_copy(&problem, &clean);
+        clean.k = tensor_copy(&problem.k, LAYOUT_PACKED, GUARD_BEHIND);
+        clean.v = tensor_copy(&problem.v, LAYOUT_PACKED, GUARD_BEHIND);
+        int64_t first = sizes[n].queries / 2;
+        for (int64_t b = 0; b < sizes[n].batch; b++)
+            for (int64_t h = 0; h < sizes[n].key_heads; h++)
+                for (int64_t j = first; j < sizes[n].keys; j++) {
+                    for (int64_t c = 0; c < sizes[n].d_qk; c++) {
+                        tensor_set(&problem.k, b, h, j, c, j % 2 ? (double)NAN : (double)INFINITY);
+                        tensor_set(&clean.k, b, h, j, c, 0.0);
+                    }
+                    for (int64_t c = 0; c < sizes[n].d_v; c++) {
+                        tensor_set(&problem.v, b, h, j, c, j % 2 ? (double)INFINITY : (double)NAN);
+                        tensor_set(&clean.v, b, h, j, c, 0.0);
+                    }
+                }
+        attention_solve(context, &problem, &result);
+        attention_solve(context, &clean, &expected);
+        size_t rows = (size_t)first * (size_t)sizes[n].d_v;
+        for (size_t i = 0; i < rows; i++)
+            CHECK(result.o[i] == expected.o[i]);
+        guarded_release_all();
+    }
+}
+
+int main(void)
+{
+    isa_each_context("keeps the bound of the precision", keeps_its_bound);
+    isa_each_context("as exact where it is of no use", else_as_exact);
+    isa_each_context("bits of a row are its own", rows_are_their_own);
+    isa_each_context("excluded NaN and infinity do not leak", excluded_rows_do_not_leak);
+    return test_finish();
+}

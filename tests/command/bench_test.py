@@ -1,0 +1,139 @@
+"""attn bench: its names, its forms of output, its command line. No speed is asked for."""
+import json
+import math
+import platform
+import re
+
+from tool import fails, in_terminal, succeeds, tap
+
+FIELDS = ["name", "ms", "gflops", "of_peak", "gbps", "of_bandwidth", "workspace", "isa", "threads"]
+STANDARD = """
+f32-dense-L128-h12-d64 f32-dense-L2048-d64 f32-dense-L2048-d128 f32-dense-L16384-h1-d128
+f32-causal-L2048-d64 f32-causal-L2048-d128 f32-window256-L16384-d64
+bf16-dense-L2048-d64 bf16-dense-L2048-d128 bf16-causal-L2048-d128 f16-dense-L2048-d64 f16-dense-L2048-d128
+f32-decode-Lk8192-h32-8-d128 bf16-decode-Lk8192-h32-8-d128 f16-decode-Lk8192-h32-8-d128
+i8-decode-Lk8192-h32-8-d128 f32-dense-L1024-d1 f32-dense-L1024-d192-v128 f32-dense-L128-Lk2048-d64
+""".split()
+NAME = re.compile(
+    r"(f32|bf16|f16|i8)-(dense|causal|window256|varlen8|alibi|softcap|bias|decode)"
+    r"-(L\d+(-Lk\d+)?|Lk\d+(-Lq\d+)?)(-h\d+(-\d+)?)?-d\d+(-v\d+)?")
+
+
+def bench(*arguments, **settings):
+    return succeeds("bench", "attention", *arguments, **settings)
+
+
+def objects(*arguments, **settings):
+    return [json.loads(line) for line in bench("--json", *arguments, **settings).splitlines()]
+
+
+def is_positive(number):
+    return isinstance(number, float | int) and math.isfinite(number) and number > 0
+
+
+def explains_every_case():
+    lines = [line.split(": ", 1) for line in bench("--explain").splitlines()]
+    names = [name for name, _ in lines]
+    assert len(set(names)) == len(names)
+    for name, text in lines:
+        assert NAME.fullmatch(name), name
+        assert len(text) > 10, (name, text)
+    assert set(STANDARD) <= set(names), set(STANDARD) - set(names)
+
+
+def a_case_that_computes():
+    [case] = objects("--filter", "f32-dense-L7-d64")
+    assert list(case) == FIELDS
+    assert case["name"] == "f32-dense-L7-d64" and case["threads"] == 1
+    assert is_positive(case["ms"]) and is_positive(case["gflops"]) and is_positive(case["of_peak"])
+    assert case["gbps"] is None and case["of_bandwidth"] is None
+    assert isinstance(case["workspace"], int) and case["workspace"] > 0
+    # 4·L²·d operations a head.
+    assert math.isclose(case["gflops"] * case["ms"] * 1e6, 4 * 7 * 7 * 64 * 8, rel_tol=1e-3)
+
+
+def a_case_that_reads():
+    [case] = objects("--filter", "f32-decode-Lk512-h32-8-d128")
+    assert list(case) == FIELDS and case["of_peak"] is None
+    for field in ["ms", "gflops", "gbps", "of_bandwidth"]:
+        assert is_positive(case[field]), field
+    assert math.isclose(case["gbps"] * case["ms"] * 1e6, 2 * 8 * 512 * 128 * 4, rel_tol=1e-3)
+
+
+def the_table_says_what_it_measured():
+    text = bench("--filter", "L16-d64")
+    head, table = text.split("\n\n")
+    fields = dict(line.split(":", 1) for line in head.splitlines())
+    assert list(fields) == ["cpu", "isa", "threads", "peak", "bandwidth"]
+    assert "GFLOP/s" in fields["peak"] and "GB/s" in fields["bandwidth"]
+    titles, row = table.splitlines()
+    assert titles.startswith("case") and len(titles) == len(row)
+    name, ms, gflops, of_peak, gbps, of_bandwidth, workspace = row.split()
+    assert name == "f32-dense-L16-d64" and of_peak.endswith("%") and (gbps, of_bandwidth) == ("-", "-")
+    assert float(ms) > 0 and float(gflops) > 0 and float(workspace) > 0
+
+
+def filters_add_up():
+    names = [line.split(":")[0] for line in
+             bench("--explain", "--filter", "L7-", "--filter", "window256", "--filter", "L7").splitlines()]
+    assert names == ["f32-window256-L16384-d64", "f32-dense-L7-d64"], names
+
+
+def the_isa_and_threads_are_those_asked_for():
+    [case] = objects("--filter", "f32-dense-L7-d64", "--isa", "scalar", "-t", "2")
+    assert case["isa"] == "scalar" and case["threads"] in (1, 2)
+    [case] = objects("--filter", "f32-dense-L7-d64", env={"ATTN_ISA": "scalar"})
+    assert case["isa"] == "scalar"
+
+
+def bf16_is_a_wish():
+    [case] = objects("--filter", "bf16-dense-L128", "--precision", "bf16")
+    assert case["name"] == "bf16-dense-L128-h12-d64" and is_positive(case["ms"])
+    assert bench("--explain", "--filter", "bf16-dense-L128", "--precision", "exact")
+
+
+def progress_is_for_terminals():
+    text = in_terminal("bench", "attention", "--filter", "f32-dense-L7-d64", "--json")
+    assert "\rattn bench: f32-dense-L7-d64 (1 of 1)" in text
+    assert json.loads(text.rsplit("\x1b[K", 1)[1])["name"] == "f32-dense-L7-d64"
+
+
+def refuses_what_it_cannot_have():
+    # No machine has both.
+    lacks = "neon" if platform.machine() == "x86_64" else "avx2"
+    fails(1, [f"--isa {lacks}", "scalar"], "bench", "attention", "--isa", lacks)
+    fails(1, "ATTN_ISA", "bench", "attention", env={"ATTN_ISA": "fast"})
+
+
+def refuses_wrong_command_lines():
+    fails(2, ["attn bench: ", "attention"], "bench")
+    fails(2, ["'train'", "attention"], "bench", "train")
+    fails(2, ["'L2048'", "--filter"], "bench", "attention", "L2048")
+    fails(2, ["'no-such'", "--explain"], "bench", "attention", "--filter", "dense", "--filter", "no-such")
+    fails(2, ["--filter", "empty"], "bench", "attention", "--filter", "")
+    fails(2, "32 times", "bench", "attention", *["--filter", "dense"] * 33)
+    fails(2, ["--isa", "'sse'", "scalar, avx2, avx512 or neon"], "bench", "attention", "--isa", "sse")
+    fails(2, ["--precision", "'fp8'", "exact or bf16"], "bench", "attention", "--precision", "fp8")
+    fails(2, ["-t", "'0'"], "bench", "attention", "-t", "0")
+    fails(2, ["--json", "--explain"], "bench", "attention", "--json", "--explain")
+    fails(2, "'-m'", "bench", "attention", "-m", "model")
+
+
+def a_full_disk_is_told():
+    with open("/dev/full", "wb") as full:
+        fails(1, ["standard output", "No space left"], "bench", "attention", "--explain", stdout=full)
+
+
+tap.run([
+    explains_every_case,
+    a_case_that_computes,
+    a_case_that_reads,
+    the_table_says_what_it_measured,
+    filters_add_up,
+    the_isa_and_threads_are_those_asked_for,
+    bf16_is_a_wish,
+    progress_is_for_terminals,
+    refuses_what_it_cannot_have,
+    refuses_wrong_command_lines,
+    a_full_disk_is_told,
+])
