@@ -13,13 +13,13 @@ struct attn_dot_kernels {
     void (*pack_queries)(const uint16_t *q, int64_t row_stride, int64_t dim_stride, int64_t rows,
                          int64_t d, int lanes, uint32_t *panel);
 
-    /* As `scores` of kernel.h. The elements of a key lie side by side, and where d is odd one of any
-     * value but NaN and Inf stands behind the last. */
+    /* As `scores` of kernel.h. The elements of a key lie side by side, and where d is odd one of
+     * any value but NaN and Inf stands behind the last. */
     void (*scores)(const uint32_t *panel, int lanes, int64_t d, const uint16_t *k,
                    int64_t key_stride, int64_t keys, float scale, float *s, float *m);
 
-    /* As `softmax` of kernel.h, but that s stays as it is: pairs[] are the weights, rounded to bf16;
-     * where keys is odd the last pair is filled up with 0. */
+    /* As `softmax` of kernel.h, but that s stays as it is: pairs[] are the weights, rounded to
+     * bf16; where keys is odd the last pair is filled up with 0. */
     void (*softmax)(const float *s, int lanes, int64_t keys, const float *m_old, const float *m_new,
                     float *l, float *l_rest, float *output, int64_t d_v, uint32_t *pairs);
 

@@ -96,8 +96,8 @@ struct attn_kernels {
      * `excluded` is [ATTN_KEY_WORDS][lanes], aligned. */
     void (*exclude)(float *s, int lanes, int64_t keys, const uint32_t *excluded);
 
-    /* Bit t mod 32 of words[t / 32] = (keep[t] == 0), for t < count ≤ ATTN_KEY_BLOCK; the other bits
-     * of those words are 0. */
+    /* Bit t mod 32 of words[t / 32] = (keep[t] == 0), for t < count ≤ ATTN_KEY_BLOCK; the other
+     * bits of those words are 0. */
     void (*exclusion_words)(const unsigned char *keep, int64_t count, uint32_t *words);
 
     /* Storage (storage_body.inc): `count` elements side by side of any alignment to f32, i8 times

@@ -23,7 +23,7 @@ static int tables_up_to(attn_isa limit)
     for (int i = 0; i < TABLES; i++)
         if (tables[i]->isa == limit)
             return i + 1;
-    /* An instruction set of another architecture has nothing but plain C in common with this one. */
+    /* With another architecture this one has nothing but plain C in common. */
     return 1;
 }
 
