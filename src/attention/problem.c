@@ -7,6 +7,7 @@
 #include "attention/params.h"
 #include "attention/tensor_check.h"
 #include "attention/tensor_extent.h"
+#include "base/checked.h"
 
 static attn_status resolve_positions(struct attn_problem *problem, const attn_params *params,
                                      struct attn_error *error)
@@ -119,7 +120,7 @@ static attn_status resolve_pages(struct attn_problem *problem, const attn_params
               "table");
     int64_t keys;
     RETURN_IF(params->block_table_width < 0 ||
-                  __builtin_mul_overflow(params->block_table_width, problem->k.shape[2], &keys),
+                  !attn_checked_multiply(params->block_table_width, problem->k.shape[2], &keys),
               error, ATTN_ERROR_ARGUMENT,
               "params.block_table_width is %" PRId64 ", expected the entries a sequence",
               params->block_table_width);
