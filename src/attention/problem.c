@@ -234,6 +234,7 @@ static attn_status resolve_queries_and_keys(struct attn_problem *problem, const 
               ": query heads are not a multiple of key heads",
               q->shape[1], k->shape[1]);
     *problem = (struct attn_problem){
+        .params = *params,
         .batch = q->shape[0],
         .heads = q->shape[1],
         .key_heads = k->shape[1],
@@ -250,16 +251,14 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
                                  const attn_tensor *q, const attn_tensor *k,
                                  const struct attn_kernels *kernels, struct attn_error *error)
 {
-    RETURN_IF(!attn_params_read(&problem->params, params), error, ATTN_ERROR_ARGUMENT,
+    attn_params read;
+    RETURN_IF(!attn_params_read(&read, params), error, ATTN_ERROR_ARGUMENT,
               "params.size is %zu, expected %zu or that of an earlier version: start from "
               "attn_params_init",
               params->size, sizeof *params);
-    const attn_params read = problem->params;
     attn_status status = resolve_queries_and_keys(problem, &read, q, k, error);
-    if (status)
-        return status;
-    problem->params = read;
-    status = resolve_pages(problem, &read, error);
+    if (!status)
+        status = resolve_pages(problem, &read, error);
     if (!status)
         status = resolve_sequences(problem, &read, error);
     if (!status)
