@@ -135,7 +135,7 @@ static void weights_row(void *state, int64_t item, int thread)
     attn_double_row_begin(&row, problem, b, h, i);
     double m = *double_element(run->stats, b, h, i, 0);
     double l = *double_element(run->stats, b, h, i, 1);
-    if (!row.in_sequence || l == 0.0)
+    if (l == 0.0)
         return;
 
     /* Columns of the output count rows of the tensor, keys those of the sequence. */

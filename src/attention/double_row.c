@@ -18,33 +18,11 @@ void attn_double_row_take(struct attn_double_row *row, const struct attn_problem
     row->tile = attn_scratch_floats(scratch, 1, ATTN_KEY_BLOCK);
 }
 
-/* The packed sequence that holds row i: the last one that begins at or before it. −1: none. */
-static int64_t sequence_of_row(const struct attn_problem *problem, int64_t i)
-{
-    const int64_t *starts = problem->query_starts;
-    if (i >= starts[problem->sequences])
-        return -1;
-    int64_t below = 0, above = problem->sequences;
-    while (above - below > 1) {
-        int64_t middle = below + (above - below) / 2;
-        if (starts[middle] <= i)
-            below = middle;
-        else
-            above = middle;
-    }
-    return below;
-}
-
 void attn_double_row_begin(struct attn_double_row *row, const struct attn_problem *problem,
                            int64_t batch, int64_t head, int64_t i)
 {
-    int64_t index = problem->query_starts ? sequence_of_row(problem, i) : batch;
-    row->in_sequence = index >= 0;
+    row->sequence = attn_sequence_at(problem, attn_sequence_of_row(problem, batch, i));
     row->head = head;
-    row->spans[0] = row->spans[1] = (struct attn_key_span){0, 0};
-    if (!row->in_sequence)
-        return;
-    row->sequence = attn_sequence_at(problem, index);
     row->query = i - row->sequence.query_begin;
     struct attn_key_spans spans = attn_keys_of_rows(problem, &row->sequence, head, row->query, 1);
     row->spans[0] = spans.prefix;

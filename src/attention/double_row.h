@@ -8,8 +8,7 @@
 #include "attention/sequence.h"
 
 struct attn_double_row {
-    bool in_sequence; /* false: a row beyond all packed sequences, which has no key */
-    struct attn_sequence sequence;
+    struct attn_sequence sequence; /* beyond all packed ones: one without keys */
     int64_t head, query;           /* query: position in the sequence */
     struct attn_key_span spans[2]; /* the keys that it may keep */
 

@@ -109,26 +109,12 @@ void attn_forward_plan_share(struct attn_forward_plan *plan, struct attn_problem
     }
 }
 
-/* The part that an item belongs to: the last one that begins at or before it. */
-static int64_t part_of(const struct attn_forward_plan *plan, int64_t item)
-{
-    int64_t low = 0, high = plan->parts;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (plan->part_items[middle] <= item)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 struct attn_forward_item attn_forward_item_at(const struct attn_forward_plan *plan,
                                               const struct attn_problem *problem, int64_t item)
 {
     int64_t part, within;
     if (plan->part_items) {
-        part = part_of(plan, item);
+        part = attn_last_start(plan->part_items, plan->parts, item);
         within = item - plan->part_items[part];
     } else {
         part = item / plan->items_a_part;

@@ -44,6 +44,27 @@ struct attn_sequence attn_sequence_at(const struct attn_problem *problem, int64_
     return sequence;
 }
 
+int64_t attn_last_start(const int64_t *starts, int64_t count, int64_t place)
+{
+    int64_t low = 0, high = count;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (starts[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t attn_sequence_of_row(const struct attn_problem *problem, int64_t batch, int64_t row)
+{
+    if (!problem->query_starts)
+        return batch;
+    /* One more than there are sequences: where the last one ends, the rows of none begin. */
+    return attn_last_start(problem->query_starts, problem->sequences + 1, row);
+}
+
 /* What two spans have in common. */
 static struct attn_key_span common(struct attn_key_span a, struct attn_key_span b)
 {

@@ -20,6 +20,13 @@ struct attn_sequence {
  * which have no key. */
 struct attn_sequence attn_sequence_at(const struct attn_problem *problem, int64_t index);
 
+/* The last of starts[0..count−1], which begin with 0 and do not fall, at or before `place` ≥ 0: of
+ * parts that follow each other, the one that holds it. count ≥ 1. */
+int64_t attn_last_start(const int64_t *starts, int64_t count, int64_t place);
+
+/* The index for attn_sequence_at of the sequence that holds row `row` of batch `batch` of q. */
+int64_t attn_sequence_of_row(const struct attn_problem *problem, int64_t batch, int64_t row);
+
 /* Keys begin..end−1; begin = end where there is none. */
 struct attn_key_span {
     int64_t begin, end;

@@ -136,23 +136,6 @@ static void rebuild_segment(const struct rebuild *run, const struct weights_scra
     write_zeros(run, segment, done, wanted.end);
 }
 
-/* The last part whose queries begin at or before `row` of the tensors: a sequence, or behind all of
- * them the rows of none. */
-static int64_t part_of_row(const struct attn_problem *problem, int64_t batch, int64_t row)
-{
-    if (!problem->query_starts)
-        return batch;
-    int64_t low = 0, high = problem->sequences + 1;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (problem->query_starts[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void rebuild_rows(void *state, int64_t item, int thread)
 {
     const struct rebuild *run = state;
@@ -172,7 +155,7 @@ static void rebuild_rows(void *state, int64_t item, int thread)
         int64_t row = run->begin[2] + out_row;
         struct segment segment = {.head = run->begin[1] + out_head};
         segment.sequence = attn_sequence_at(
-            run->problem, part_of_row(run->problem, run->begin[0] + out_batch, row));
+            run->problem, attn_sequence_of_row(run->problem, run->begin[0] + out_batch, row));
         segment.query = row - segment.sequence.query_begin;
         segment.rows = segment.sequence.queries - segment.query;
         if (segment.rows > out_end - out_row)
