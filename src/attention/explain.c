@@ -168,6 +168,8 @@ static attn_status explain(attn_context *context, attn_operation operation,
         status = attn_decode_check(&problem, error);
     if (status)
         return status;
+    if (operation == ATTN_OPERATION_DECODE)
+        problem.precision = ATTN_PRECISION_EXACT; /* whatever is allowed */
 
     attn_explanation answer = {.size = sizeof answer,
                                .isa = context->kernels->isa,
@@ -195,7 +197,10 @@ static attn_status explain(attn_context *context, attn_operation operation,
     if (answer.precision == ATTN_PRECISION_BF16)
         add_text(&answer, "; products of bf16 pairs");
     else if (problem.params.precision == ATTN_PRECISION_BF16)
-        add_text(&answer, "; exact: bf16 products need bf16 q, k and v and a CPU that has them");
+        add_text(&answer,
+                 operation == ATTN_OPERATION_DECODE
+                     ? "; exact: attn_decode uses no bf16 products"
+                     : "; exact: bf16 products need bf16 q, k and v and a CPU that has them");
     *explanation = answer;
     return ATTN_SUCCESS;
 }

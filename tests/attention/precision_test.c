@@ -13,11 +13,12 @@ static const struct attention_sizes sizes[] = {
     {1, 2, 1, 33, 101, 64, 72}, {1, 1, 1, 40, 200, 129, 13}, {1, 6, 2, 70, 191, 48, 40},
 };
 
-static attn_precision precision_of(attn_context *context, const struct attention_problem *problem)
+static attn_precision precision_of(attn_context *context, attn_operation operation,
+                                   const struct attention_problem *problem)
 {
     attn_explanation explanation = {.size = sizeof explanation};
-    CHECK_EQUAL(attn_explain(context, ATTN_OPERATION_FORWARD, &problem->params, &problem->q,
-                             &problem->k, &problem->v,
+    CHECK_EQUAL(attn_explain(context, operation, &problem->params, &problem->q, &problem->k,
+                             &problem->v,
                              &(attn_tensor){.type = ATTN_F32,
                                             .shape = {problem->q.shape[0], problem->q.shape[1],
                                                       problem->q.shape[2], problem->v.shape[3]}},
@@ -61,9 +62,9 @@ static void else_as_exact(attn_context *context)
             continue;
         test_context("size %d", (int)n);
         make(&problem, &sizes[n], ATTN_BF16);
-        if (precision_of(context, &problem) == ATTN_PRECISION_BF16)
+        if (precision_of(context, ATTN_OPERATION_FORWARD, &problem) == ATTN_PRECISION_BF16)
             attention_store(&problem, ATTN_F32, ATTN_BF16, ATTN_BF16);
-        CHECK_EQUAL(precision_of(context, &problem), ATTN_PRECISION_EXACT);
+        CHECK_EQUAL(precision_of(context, ATTN_OPERATION_FORWARD, &problem), ATTN_PRECISION_EXACT);
         attention_copy(&problem, &exact);
         exact.params.precision = ATTN_PRECISION_EXACT;
         attention_solve(context, &problem, &result);
@@ -71,6 +72,14 @@ static void else_as_exact(attn_context *context)
         CHECK_SAME_RESULT(&result, &same);
         guarded_release_all();
     }
+}
+
+static void decode_is_exact(attn_context *context)
+{
+    struct attention_problem problem;
+    make(&problem, &sizes[1], ATTN_BF16);
+    CHECK_EQUAL(precision_of(context, ATTN_OPERATION_DECODE, &problem), ATTN_PRECISION_EXACT);
+    guarded_release_all();
 }
 
 /* Each head alone, and layouts that have to be copied, give the same bits. */
@@ -146,6 +155,7 @@ int main(void)
 {
     isa_each_context("keeps the bound of the precision", keeps_its_bound);
     isa_each_context("as exact where it is of no use", else_as_exact);
+    isa_each_context("decode is explained as exact", decode_is_exact);
     isa_each_context("bits of a row are its own", rows_are_their_own);
     isa_each_context("excluded NaN and infinity do not leak", excluded_rows_do_not_leak);
     return test_finish();
