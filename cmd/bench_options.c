@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "attention/isa_name.h"
+
 enum { OPTION_FILTER = OPTION_OWN, OPTION_ISA, OPTION_PRECISION, OPTION_EXPLAIN };
 
 static const struct option option_table[] = {
@@ -42,13 +44,8 @@ static bool add_filter(struct bench_options *options, const char *text, struct a
 
 static bool read_isa(struct bench_options *options, const char *text, struct attn_error *error)
 {
-    for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_NEON; isa++) {
-        if (strcmp(text, attn_isa_name((attn_isa)isa)) == 0) {
-            options->isa = (attn_isa)isa;
-            return true;
-        }
-    }
-    return attn_error_set(error, "--isa is '%s', but must be scalar, avx2, avx512 or neon", text);
+    return attn_isa_from_name(text, &options->isa) ||
+           attn_error_set(error, "--isa is '%s', but must be " ATTN_ISA_NAMES, text);
 }
 
 static bool take_option(void *user, int option, const char *value, struct attn_error *error)

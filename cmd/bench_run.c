@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attention/isa_name.h"
 #include "base/memory.h"
 #include "bench_problem.h"
 #include "measure/cache_size.h"
@@ -30,7 +31,7 @@ static bool create_context(attn_context **context, attn_isa isa, int threads,
         return attn_error_memory(error);
     default:
         /* The options above are right: what is left to be wrong is the environment. */
-        return attn_error_set(error, "ATTN_ISA must be scalar, avx2, avx512 or neon");
+        return attn_error_set(error, "ATTN_ISA must be " ATTN_ISA_NAMES);
     }
 }
 
@@ -39,8 +40,10 @@ static bool refuse_isa(attn_isa isa, struct attn_error *error)
 {
     char names[64] = "";
     size_t used = 0;
-    for (int other = ATTN_ISA_SCALAR; other <= ATTN_ISA_NEON; other++) {
+    for (int other = 0; other < ATTN_ISA_BEST; other++) {
         attn_context *context;
+        if (!attn_isa_is_known((attn_isa)other))
+            continue;
         if (!create_context(&context, (attn_isa)other, 1, error))
             return false;
         if (attn_context_isa(context) == (attn_isa)other)

@@ -1,5 +1,7 @@
 #include "manual.h"
 
+#include "attention/isa_name.h"
+
 const char manual_usage[] = "usage: attn look TEXT          which word looks at which\n"
                             "       attn embed TEXT...      one vector a text\n"
                             "       attn tokenize TEXT      a text's tokens\n"
@@ -31,7 +33,7 @@ const char manual_overview[] =
     "Environment\n"
     "  ATTN_MODEL     the model, where -m is not given\n"
     "  ATTN_THREADS   threads, where -t is not given; else every CPU that the process may use\n"
-    "  ATTN_ISA       the highest instruction set to use: scalar, avx2, avx512 or neon\n"
+    "  ATTN_ISA       the highest instruction set to use: " ATTN_ISA_NAMES "\n"
     "  NO_COLOR       no colour, also in a terminal\n"
     "\n"
     "Exit status: 0 success; 1 the model, the text or the disk is not as it must be; 2 the command\n"
@@ -190,7 +192,7 @@ const char manual_bench[] =
     "\n"
     "How\n"
     "  -t, --threads N        threads; else ATTN_THREADS, else every CPU that the process may use\n"
-    "  --isa NAME             scalar, avx2, avx512 or neon instead of the best one\n"
+    "  --isa NAME             " ATTN_ISA_NAMES " instead of the best one\n"
     "  --precision NAME       exact (the default), or bf16: 16-bit products where the CPU has them;\n"
     "                         a share of the peak in f32 may then be more than 1\n"
     "\n"

@@ -1,50 +1,19 @@
 #include "attention/context.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "attention/isa_name.h"
 #include "attention/params.h"
 #include "base/checked.h"
 #include "base/cpu.h"
 #include "base/float_mode.h"
-
-static const struct {
-    attn_isa isa;
-    const char *name;
-} isa_names[] = {{ATTN_ISA_SCALAR, "scalar"},
-                 {ATTN_ISA_AVX2, "avx2"},
-                 {ATTN_ISA_AVX512, "avx512"},
-                 {ATTN_ISA_NEON, "neon"}};
-
-enum { ISA_COUNT = sizeof isa_names / sizeof isa_names[0] };
-
-const char *attn_isa_name(attn_isa isa)
-{
-    for (int i = 0; i < ISA_COUNT; i++)
-        if (isa_names[i].isa == isa)
-            return isa_names[i].name;
-    return "unknown";
-}
-
-/* False for a value that no ISA of this version has. */
-static bool isa_known(attn_isa isa)
-{
-    return isa == ATTN_ISA_BEST || strcmp(attn_isa_name(isa), "unknown") != 0;
-}
 
 /* The upper limit that the environment sets; false for a name that is not known. */
 static bool isa_from_environment(attn_isa *isa)
 {
     const char *name = getenv("ATTN_ISA");
     *isa = ATTN_ISA_BEST;
-    if (!name || !*name)
-        return true;
-    for (int i = 0; i < ISA_COUNT; i++)
-        if (strcmp(isa_names[i].name, name) == 0) {
-            *isa = isa_names[i].isa;
-            return true;
-        }
-    return false;
+    return !name || !*name || attn_isa_from_name(name, isa);
 }
 
 attn_status attn_context_create(attn_context **context, const attn_options *options)
@@ -55,7 +24,8 @@ attn_status attn_context_create(attn_context **context, const attn_options *opti
 
     attn_options read;
     attn_isa limit;
-    if (!attn_options_read(&read, options) || read.threads < 0 || !isa_known(read.isa) ||
+    if (!attn_options_read(&read, options) || read.threads < 0 ||
+        !(attn_isa_is_known(read.isa) || read.isa == ATTN_ISA_BEST) ||
         !read.allocate != !read.release || (read.parallel_for && read.threads == 0) ||
         !isa_from_environment(&limit))
         return ATTN_ERROR_ARGUMENT;

@@ -6,6 +6,7 @@
 #include <cblas.h>
 #endif
 
+#include "attention/isa_name.h"
 #include "base/parallel.h"
 #include "kernel/kernel.h"
 
@@ -26,7 +27,7 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
     default: {
         /* The options above are right: what is left to be wrong is the environment. */
         const char *given = getenv("ATTN_ISA");
-        return attn_error_set(error, "ATTN_ISA is '%s', but must be scalar, avx2, avx512 or neon",
+        return attn_error_set(error, "ATTN_ISA is '%s', but must be " ATTN_ISA_NAMES,
                               given ? given : "");
     }
     }

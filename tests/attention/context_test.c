@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attention/isa_name.h"
 #include "base/parallel.h"
 #include "harness/attention_problem.h"
 #include "harness/compare.h"
@@ -139,6 +140,17 @@ static void names_of_isas(const void *argument)
     CHECK(strcmp(attn_isa_name(ATTN_ISA_AVX512), "avx512") == 0);
     CHECK(strcmp(attn_isa_name(ATTN_ISA_NEON), "neon") == 0);
     CHECK(strcmp(attn_isa_name((attn_isa)77), "unknown") == 0);
+    for (int value = 0; value <= ATTN_ISA_BEST; value++) {
+        attn_isa isa = (attn_isa)value, found;
+        test_context("isa %d", value);
+        if (!attn_isa_is_known(isa))
+            continue;
+        CHECK(isa != ATTN_ISA_BEST);
+        CHECK(strstr(ATTN_ISA_NAMES, attn_isa_name(isa)) != NULL);
+        CHECK(attn_isa_from_name(attn_isa_name(isa), &found) && found == isa);
+    }
+    attn_isa left = ATTN_ISA_NEON;
+    CHECK(!attn_isa_from_name("unknown", &left) && left == ATTN_ISA_NEON);
 }
 
 /* Limits ISAs by the environment, puts back what was there. */

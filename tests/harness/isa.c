@@ -1,7 +1,6 @@
 #include "harness/isa.h"
 
-#include <string.h>
-
+#include "attention/isa_name.h"
 #include "harness/test.h"
 
 attn_context *isa_context(attn_isa isa, int threads)
@@ -23,11 +22,6 @@ struct visit {
     void (*context_body)(attn_context *context);
 };
 
-static bool is_known(attn_isa isa)
-{
-    return strcmp(attn_isa_name(isa), "unknown") != 0;
-}
-
 /* An ISA of another architecture than the tests are built for is none that could be missing here.
  */
 static bool is_of_this_architecture(attn_isa isa)
@@ -43,7 +37,7 @@ static bool is_of_this_architecture(attn_isa isa)
 
 bool isa_is_available(attn_isa isa)
 {
-    if (!is_known(isa))
+    if (!attn_isa_is_known(isa))
         return false;
     attn_context *context = isa_context(isa, 1);
     attn_isa given = attn_context_isa(context);
@@ -75,7 +69,7 @@ static void visit_each(const char *name, struct visit visit)
         /* Plain C shows an emulator nothing that it does not show elsewhere. */
         if (test_is_reduced() && visit.isa == ATTN_ISA_SCALAR)
             continue;
-        if (!is_known(visit.isa) || !is_of_this_architecture(visit.isa))
+        if (!attn_isa_is_known(visit.isa) || !is_of_this_architecture(visit.isa))
             continue;
         bool available = isa_is_available(visit.isa);
         if (available || !told_missing[value])
