@@ -130,7 +130,7 @@ static void special_rows(attn_context *context)
     }
 }
 
-/* An expected refusal; nothing is written. */
+/* An expected refusal, or a success with an empty message. */
 static void check_refusal(attn_context *context, attn_tensor *const t[6], attn_status status,
                           const char *says)
 {
@@ -147,6 +147,9 @@ static void wrong_arguments(attn_context *context)
         all[n] = &t[n];
     }
     check_refusal(context, all, ATTN_SUCCESS, "");
+    const float *written = t[4].data, *written_stats = t[5].data;
+    tensor_fill(&t[4], 7);
+    tensor_fill(&t[5], 7);
     static const char *const names[6] = {"o1", "stats1", "o2", "stats2", "o", "stats"};
     for (int n = 0; n < 6; n++) {
         const attn_tensor right = t[n];
@@ -180,6 +183,8 @@ static void wrong_arguments(attn_context *context)
         }
     t[4].stride[2] = 0;
     check_refusal(context, all, ATTN_ERROR_OVERLAP, "o has strides");
+    CHECK_ALL(written, 7, 2 * 3 * 4);
+    CHECK_ALL(written_stats, 7, 2 * 3 * 2);
 }
 
 /* Without rows there is nothing to do; without elements statistics are still written. */
