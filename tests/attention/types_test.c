@@ -246,11 +246,49 @@ static void wrong_types(const void *argument)
     }
 }
 
+/* The scale of a key that a row excludes is as little read into it as the key. */
+static void scales_of_excluded_keys_do_not_leak(attn_context *context)
+{
+    enum { QUERIES = 2, HEADS = 2, KEYS = 90, D = 8, BY_ALL = 17, BY_FIRST = 50 };
+    struct attention_problem problem, broken;
+    attention_make(&problem, &(struct attention_sizes){1, HEADS, 1, QUERIES, KEYS, D, D}, 4);
+    attention_store(&problem, ATTN_F32, ATTN_I8, ATTN_I8);
+    attention_add_keep(&problem, (int64_t[]){1, 1, QUERIES, KEYS}, 5, 9);
+    for (int64_t i = 0; i < QUERIES; i++)
+        tensor_set(&problem.keep, 0, 0, i, BY_ALL, 0);
+    tensor_set(&problem.keep, 0, 0, 0, BY_FIRST, 0);
+    tensor_set(&problem.keep, 0, 0, 1, BY_FIRST, 1);
+    for (int kept = 0; kept < 2; kept++) {
+        struct attention_result clean[2], result[2];
+        attention_copy(&problem, &broken);
+        broken.key_scales = tensor_copy(&problem.key_scales, LAYOUT_PACKED, GUARD_BEHIND);
+        broken.value_scales = tensor_copy(&problem.value_scales, LAYOUT_PACKED, GUARD_BEHIND);
+        const int64_t key = kept ? BY_FIRST : BY_ALL;
+        tensor_set(&broken.value_scales, 0, 0, key, 0, NAN);
+        if (!kept)
+            tensor_set(&broken.key_scales, 0, 0, key, 0, INFINITY);
+        attention_solve(context, &problem, &clean[0]);
+        attention_solve_decode(context, &problem, &clean[1]);
+        attention_solve(context, &broken, &result[0]);
+        attention_solve_decode(context, &broken, &result[1]);
+        for (int call = 0; call < 2; call++)
+            for (size_t row = 0; row < HEADS * QUERIES; row++) {
+                test_context("%s, key %d, row %zu", call ? "decode" : "forward", (int)key, row);
+                if (kept && row % QUERIES == 1)
+                    CHECK_ALL(result[call].o + row * D, NAN, D);
+                else
+                    CHECK_SAME_BITS(result[call].o + row * D, clean[call].o + row * D, D);
+            }
+    }
+}
+
 int main(void)
 {
     isa_each_context("every combination of types", every_combination);
     isa_each_context("every layout of every type", every_layout);
     isa_each_context("i8: scales of any shape", scales_of_any_shape);
+    isa_each_context("i8: scales of excluded keys do not leak",
+                     scales_of_excluded_keys_do_not_leak);
     isa_each_context("bias of any type", bias_of_any_type);
     isa_each_context("outputs that f16 cannot hold", outputs_beyond_f16);
     test_run(wrong_types, NULL, "types that are not taken");
