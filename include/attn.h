@@ -381,11 +381,11 @@ ATTN_API attn_status attn_explain(attn_context *context, attn_operation operatio
  *   stats         as written by it, in a context of the same ISA
  *   begin         NULL for zeros, or the first batch, head, query and key that are wanted
  *   weights       [batches, heads, queries, keys] F32 (F64 with f64 tensors), written: its shape
- *                 says how many of each are wanted, from begin on. With packed sequences queries
- * and keys are rows of the tensors, and weights between two sequences are 0.
+ *                 says how many of each are wanted, from begin on
  *
- * Weights are those before any dropout; with a sink a row sums to less than 1, else to 1 within
- * 1e-6, and to 0 in a row without a key. Memory beside the output is O(L).
+ * With packed sequences queries and keys are rows of the tensors, and weights between two sequences
+ * are 0. With a sink a row sums to less than 1, else to 1 within 1e-6, and to 0 in a row without a
+ * key. Memory beside the output is O(L).
  *
  * Errors as for attn_forward; ATTN_ERROR_SHAPE also where the part lies outside the tensors. */
 ATTN_API attn_status attn_weights(attn_context *context, const attn_params *params,
