@@ -33,7 +33,8 @@ struct attn_key_span {
 };
 
 /* The keys that some of rows first..first+rows−1 of a head may keep by lengths, causality, window,
- * prefix and the key_range callback: those of two spans, prefix.end ≤ rest.begin. */
+ * prefix, the key_range callback and blocks of documents: those of two spans, prefix.end ≤
+ * rest.begin. */
 struct attn_key_spans {
     struct attn_key_span prefix, rest;
 };

@@ -1,5 +1,6 @@
 /* One call of attn_forward (or attn_decode) and attn_weights: its inputs, its outputs, and what is
- * right. harness/attention_storage.h makes the same problem in other types, pages and sequences. */
+ * right. harness/attention_storage.h stores the same problem in other types and in pages,
+ * harness/attention_sequences.h packs sequences. */
 #ifndef ATTN_TESTS_HARNESS_ATTENTION_PROBLEM_H
 #define ATTN_TESTS_HARNESS_ATTENTION_PROBLEM_H
 
