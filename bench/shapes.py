@@ -19,15 +19,19 @@ class Shape:
 
     @property
     def name(self):
-        """Like f32-dense-L128-d64; B=1 and H=8 go without saying."""
+        """As `attn help bench` says, with the batch where it is not 1."""
         parts = [self.type, self.kind]
-        parts += [f"L{self.keys}"] if self.queries == self.keys else [f"Lq{self.queries}", f"Lk{self.keys}"]
+        if self.kind == "decode":
+            parts += [f"Lk{self.keys}"] + ([f"Lq{self.queries}"] if self.queries != 1 else [])
+        else:
+            parts += [f"L{self.queries}"] + ([f"Lk{self.keys}"] if self.keys != self.queries else [])
         parts += [f"b{self.batch}"] if self.batch != 1 else []
         if self.key_heads != self.heads:
             parts.append(f"h{self.heads}-{self.key_heads}")
         elif self.heads != 8:
             parts.append(f"h{self.heads}")
-        parts.append(f"d{self.dim}" if self.dim == self.value_dim else f"d{self.dim}-{self.value_dim}")
+        parts.append(f"d{self.dim}")
+        parts += [f"v{self.value_dim}"] if self.value_dim != self.dim else []
         return "-".join(parts)
 
 
