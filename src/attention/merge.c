@@ -154,7 +154,10 @@ static attn_status check_stats(const attn_tensor *stats, const char *name, const
     attn_status status = attn_check_tensor(stats, name, type, error);
     if (status)
         return status;
-    int64_t expected[4] = {o->shape[0], o->shape[1], o->shape[2], stats->shape[3] == 1 ? 1 : 2};
+    RETURN_IF(stats->shape[3] != 1 && stats->shape[3] != 2, error, ATTN_ERROR_SHAPE,
+              "%s has dim %" PRId64 ", expected 2 (m and l) or 1 (a log-sum-exp)", name,
+              stats->shape[3]);
+    const int64_t expected[4] = {o->shape[0], o->shape[1], o->shape[2], stats->shape[3]};
     return attn_check_shape(stats, name, expected, error);
 }
 

@@ -122,7 +122,8 @@ static attn_status resolve_pages(struct attn_problem *problem, const attn_params
     RETURN_IF(params->block_table_width < 0 ||
                   !attn_checked_multiply(params->block_table_width, problem->k.shape[2], &keys),
               error, ATTN_ERROR_ARGUMENT,
-              "params.block_table_width is %" PRId64 ", expected the entries a sequence",
+              "params.block_table_width is %" PRId64 ", expected the entries a sequence, at "
+              "least 0 and not more than INT64_MAX keys",
               params->block_table_width);
     problem->block_table = params->block_table;
     problem->block_table_width = params->block_table_width;

@@ -167,7 +167,8 @@ static void wrong_arguments(attn_context *context)
         t[n] = right;
         if (n % 2) {
             t[n].shape[3] = 3;
-            check_refusal(context, all, ATTN_ERROR_SHAPE, names[n]);
+            check_refusal(context, all, ATTN_ERROR_SHAPE,
+                          "dim 3, expected 2 (m and l) or 1 (a log-sum-exp)");
             t[n] = right;
         }
     }
