@@ -207,7 +207,8 @@ static attn_status merge(attn_context *context, const attn_tensor *o1, const att
         status = check_part(o2, "o2", stats2, "stats2", o, error);
     if (!status && stats)
         status = check_stats(stats, "stats", o, error);
-    if (status)
+    /* Without an element to write, rows may be more than fit in 64 bits. */
+    if (status || (attn_is_empty(o) && (!stats || attn_is_empty(stats))))
         return status;
 
     struct merge_run run = {
@@ -226,7 +227,7 @@ static attn_status merge(attn_context *context, const attn_tensor *o1, const att
         status = check_output(&run, stats, "stats", error);
     RETURN_IF(!status && stats && attn_overlap(stats, o), error, ATTN_ERROR_OVERLAP,
               "stats and o share memory, expected outputs apart from each other");
-    if (status || run.rows == 0)
+    if (status)
         return status;
 
     int64_t width = o->shape[3] > 0 ? o->shape[3] : 1;

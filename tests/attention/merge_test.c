@@ -195,6 +195,13 @@ static void nothing_to_merge(attn_context *context)
     attn_tensor no_stats = attn_tensor_packed(NULL, ATTN_F32, 0, 2, 3, 1);
     CHECK_EQUAL(attn_merge(context, &none, &no_stats, &none, &no_stats, &none, &no_stats),
                 ATTN_SUCCESS);
+    /* Rows by the quintillion, and nothing in them. */
+    float lse = 1;
+    const int64_t many = INT64_C(1) << 40;
+    attn_tensor wide = {NULL, ATTN_F32, {many, many, 1, 0}, {0}};
+    attn_tensor wide_stats = {&lse, ATTN_F32, {many, many, 1, 1}, {0}};
+    CHECK_EQUAL(attn_merge(context, &wide, &wide_stats, &wide, &wide_stats, &wide, NULL),
+                ATTN_SUCCESS);
     attn_tensor empty = attn_tensor_packed(NULL, ATTN_F32, 1, 1, 1, 0);
     float one[2] = {1, 2}, two[2] = {1, 3}, all[2];
     attn_tensor first = attn_tensor_packed(one, ATTN_F32, 1, 1, 1, 2);
