@@ -151,7 +151,7 @@ void attn_decode_item_end(struct attn_decode_item *item)
             attn_decode_unpack_output(item, row, state.output);
         }
         if (problem->stats.data) {
-            *attn_element(&problem->stats, item->sequence.batch, head, i, 0) = state.m[0];
+            *attn_element(&problem->stats, item->sequence.batch, head, i, 0) = state.m[0] + 0.0f;
             *attn_element(&problem->stats, item->sequence.batch, head, i, 1) = state.l[0];
         }
     }

@@ -257,6 +257,18 @@ static void keys_outside_a_window_are_not_touched(attn_context *context)
         CHECK_WITHIN(wide[i], narrow[i], 1e-6);
 }
 
+/* Of 0 and −0, which are equal, m is always the same. */
+static void zero_maxima_have_one_sign(attn_context *context)
+{
+    struct attention_problem problem;
+    struct attention_result result;
+    attention_make(&problem, &(struct attention_sizes){1, 4, 1, MOST, 63, 2, 8}, 8);
+    problem.params.scale = 0;
+    attention_solve_decode(context, &problem, &result);
+    for (size_t row = 0; row < result.rows; row++)
+        CHECK(!signbit(result.stats[2 * row]));
+}
+
 static void too_many_queries_are_refused(const void *argument)
 {
     (void)argument;
@@ -290,6 +302,7 @@ int main(void)
     isa_each_context("kept values reach their column", kept_values_reach_their_column);
     isa_each_context("keys outside a window are not touched",
                      keys_outside_a_window_are_not_touched);
+    isa_each_context("zero maxima have one sign", zero_maxima_have_one_sign);
     test_run(too_many_queries_are_refused, NULL, "too many queries are refused");
     return test_finish();
 }
