@@ -5,6 +5,7 @@
 #include "attention/document_blocks.h"
 #include "attention/rows.h"
 #include "attention/tensor_extent.h"
+#include "base/checked.h"
 
 enum { PARTS_A_THREAD = 4 /* so many, and threads end together without sharing chunks */ };
 
@@ -87,8 +88,14 @@ bool attn_decode_plan_make(struct attn_decode_plan *plan, const struct attn_cont
         .group = problem->heads / problem->key_heads,
         .chunks = 1,
     };
+    /* Rounded up, their widths must fit too. */
+    const int64_t limit = INT64_MAX - INT16_MAX;
+    if (problem->d_qk > limit || problem->d_v > limit)
+        return false;
+    /* Batches without lengths of their own are alike. */
+    bool alike = !problem->query_starts && !problem->key_lengths && problem->sequences > 0;
     int64_t queries = 0, keys = 0;
-    for (int64_t s = 0; s < problem->sequences; s++) {
+    for (int64_t s = 0; s < (alike ? 1 : problem->sequences); s++) {
         struct attn_sequence sequence = attn_sequence_at(problem, s);
         queries = sequence.queries > queries ? sequence.queries : queries;
         keys = sequence.keys > keys ? sequence.keys : keys;
@@ -98,7 +105,10 @@ bool attn_decode_plan_make(struct attn_decode_plan *plan, const struct attn_cont
     plan->pass_queries = rows < ATTN_DECODE_QUERIES ? rows : ATTN_DECODE_QUERIES;
     plan->rows = rows < 1 ? 1 : rows < ATTN_DECODE_ROWS ? rows : ATTN_DECODE_ROWS;
     plan->row_groups = round_up(rows, ATTN_DECODE_ROWS);
-    plan->parts = problem->sequences * problem->key_heads * plan->row_groups;
+    /* Packed sequences without a query are parts too, so that parts may be more than rows. */
+    if (!attn_checked_multiply(problem->sequences, problem->key_heads, &plan->parts) ||
+        !attn_checked_multiply(plan->parts, plan->row_groups, &plan->parts))
+        return false;
     if (context->parallel.threads > 1 && plan->parts / PARTS_A_THREAD < context->parallel.threads)
         plan->chunks = keys > ATTN_DECODE_CHUNK ? round_up(keys, ATTN_DECODE_CHUNK) : 1;
     plan->items = plan->parts * plan->chunks;

@@ -10,6 +10,7 @@
 #include "attention/forward_plan.h"
 #include "attention/tensor_check.h"
 #include "attention/weights.h"
+#include "base/checked.h"
 
 /* Something to point to where the caller has no data yet; never read. */
 static _Alignas(64) const char no_data[64];
@@ -120,6 +121,16 @@ static bool explain_double(attn_explanation *explanation, const struct attn_cont
     return true;
 }
 
+/* Whether an output could hold the rows: plans multiply their counts. Outputs that have no data yet
+ * are not held against memory by anything else. */
+static bool rows_fit(const struct attn_problem *problem)
+{
+    int64_t rows, bytes;
+    return attn_checked_multiply(problem->batch, problem->heads, &rows) &&
+           attn_checked_multiply(rows, problem->queries, &rows) &&
+           attn_checked_multiply(rows, 64, &bytes);
+}
+
 /* Checks what the operation would check, as far as it can be without data. */
 static attn_status resolve(struct attn_problem *problem, attn_operation operation,
                            const attn_params *params, const attn_tensor *const tensors[4],
@@ -171,12 +182,18 @@ static attn_status explain(attn_context *context, attn_operation operation,
     if (operation == ATTN_OPERATION_DECODE)
         problem.precision = ATTN_PRECISION_EXACT; /* whatever is allowed */
 
+    const bool empty = problem.batch == 0 || problem.heads == 0 || problem.queries == 0;
+    RETURN_IF(!empty && !rows_fit(&problem), error, ATTN_ERROR_SHAPE,
+              "q has shape [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+              "], expected no more rows than an output can hold",
+              problem.batch, problem.heads, problem.queries, problem.d_qk);
+
     attn_explanation answer = {.size = sizeof answer,
                                .isa = context->kernels->isa,
                                .precision = problem.precision,
                                .threads = context->parallel.threads};
     bool fits = true;
-    if (problem.batch == 0 || problem.heads == 0 || problem.queries == 0)
+    if (empty)
         add_text(&answer, "nothing to do: there is no query");
     else if (problem.q.type == ATTN_F64)
         fits = explain_double(&answer, context, &problem);

@@ -76,12 +76,12 @@ bool attn_forward_plan_make(struct attn_forward_plan *plan, const struct attn_co
         fitting = shared > 0 ? shared : 1;
     plan->panels_an_item = fitting;
 
-    plan->items_a_part = items_of(plan, problem->queries) * problem->key_heads;
-    plan->items = plan->items_a_part * plan->parts;
     if (problem->query_starts) {
-        plan->items = 0;
         for (int64_t part = 0; part < plan->parts; part++)
             plan->items += items_of(plan, part_queries(problem, part)) * problem->key_heads;
+    } else {
+        plan->items_a_part = items_of(plan, problem->queries) * problem->key_heads;
+        plan->items = plan->items_a_part * plan->parts;
     }
     struct attn_scratch shared_parts = {NULL, 0, panel.overflow};
     take_shared(plan, problem, &shared_parts);
