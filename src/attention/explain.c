@@ -53,6 +53,11 @@ static void add_conversions(attn_explanation *explanation, const struct attn_pro
         add_text(explanation, "; i8 rows are multiplied by their scales");
 }
 
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static bool explain_forward(attn_explanation *explanation, const struct attn_context *context,
                             const struct attn_problem *problem)
 {
@@ -66,9 +71,9 @@ static bool explain_forward(attn_explanation *explanation, const struct attn_con
     explanation->keys_a_block = ATTN_KEY_BLOCK;
     snprintf(explanation->text, sizeof explanation->text,
              "forward, %s: panels of %d queries, blocks of %d keys, %" PRId64
-             " items of at most %" PRId64 " panels",
+             " item%s of at most %" PRId64 " panel%s",
              attn_isa_name(explanation->isa), plan.lanes, (int)ATTN_KEY_BLOCK, plan.items,
-             plan.panels_an_item);
+             plural(plan.items), plan.panels_an_item, plural(plan.panels_an_item));
     return true;
 }
 
@@ -84,9 +89,11 @@ static bool explain_decode(attn_explanation *explanation, const struct attn_cont
     explanation->panel_queries = plan.pass_queries;
     explanation->keys_a_block = plan.chunk_keys;
     snprintf(explanation->text, sizeof explanation->text,
-             "decode, %s: %" PRId64 " queries share each row of K and V, chunks of %" PRId64
-             " keys, %" PRId64 " items",
-             attn_isa_name(explanation->isa), plan.pass_queries, plan.chunk_keys, plan.items);
+             "decode, %s: each row of K and V is read for %" PRId64 " quer%s, chunks of %" PRId64
+             " keys, %" PRId64 " item%s",
+             attn_isa_name(explanation->isa), plan.pass_queries,
+             plan.pass_queries == 1 ? "y" : "ies at once", plan.chunk_keys, plan.items,
+             plural(plan.items));
     return true;
 }
 
@@ -179,19 +186,17 @@ static attn_status explain(attn_context *context, attn_operation operation,
         status = attn_decode_check(&problem, error);
     if (status)
         return status;
-    if (operation == ATTN_OPERATION_DECODE)
-        problem.precision = ATTN_PRECISION_EXACT; /* whatever is allowed */
-
     const bool empty = problem.batch == 0 || problem.heads == 0 || problem.queries == 0;
     RETURN_IF(!empty && !rows_fit(&problem), error, ATTN_ERROR_SHAPE,
               "q has shape [%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
               "], expected no more rows than an output can hold",
               problem.batch, problem.heads, problem.queries, problem.d_qk);
 
-    attn_explanation answer = {.size = sizeof answer,
-                               .isa = context->kernels->isa,
-                               .precision = problem.precision,
-                               .threads = context->parallel.threads};
+    attn_explanation answer = {
+        .size = sizeof answer,
+        .isa = context->kernels->isa,
+        .precision = operation == ATTN_OPERATION_DECODE ? ATTN_PRECISION_EXACT : problem.precision,
+        .threads = context->parallel.threads};
     bool fits = true;
     if (empty)
         add_text(&answer, "nothing to do: there is no query");
@@ -214,10 +219,9 @@ static attn_status explain(attn_context *context, attn_operation operation,
     if (answer.precision == ATTN_PRECISION_BF16)
         add_text(&answer, "; products of bf16 pairs");
     else if (problem.params.precision == ATTN_PRECISION_BF16)
-        add_text(&answer,
-                 operation == ATTN_OPERATION_DECODE
-                     ? "; exact: attn_decode uses no bf16 products"
-                     : "; exact: bf16 products need bf16 q, k and v and a CPU that has them");
+        add_text(&answer, operation == ATTN_OPERATION_DECODE
+                              ? "; exact: decode has no bf16 products"
+                              : "; exact: bf16 products need bf16 q and k and a CPU that has them");
     *explanation = answer;
     return ATTN_SUCCESS;
 }
