@@ -119,9 +119,10 @@ typedef struct attn_score_tile {
 typedef void attn_score_callback(void *user, const attn_score_tile *tile);
 
 /* Narrows the keys that queries query..query+queries−1 of a head look at to *begin..*end−1, which
- * hold 0 and the number of keys on entry; all other keys are excluded and never computed. It must
- * name every key that change_scores leaves above −inf for any of these queries, and change_scores
- * excludes what a single one of them does not see: how queries come together is not promised. */
+ * hold 0 and the number of keys on entry; all other keys are excluded and never computed. What lies
+ * outside 0..keys is cut off, and *end ≤ *begin names none. It must name every key that
+ * change_scores leaves above −inf for any of these queries, and change_scores excludes what a
+ * single one of them does not see: how queries come together is not promised. */
 typedef void attn_key_range_callback(void *user, int64_t sequence, int64_t head, int64_t query,
                                      int64_t queries, int64_t *begin, int64_t *end);
 
@@ -173,7 +174,9 @@ typedef struct attn_params {
      * tensors; it sees no others. Both are [sequences + 1], begin with 0, do not fall, and end with
      * at most Lq and Lk (rows beyond belong to no sequence: their O and statistics are those of a
      * row without a key). Positions count from a sequence's begin; rows of keep, bias and documents
-     * from the tensors'. 0 (the default): each batch is a sequence. */
+     * from the tensors', but keys from the sequence's begin with a block table (documents are
+     * unsupported there). 0 (the default): each batch is a sequence, and the starts are not read.
+     */
     int64_t sequences;
     const int64_t *query_starts;
     const int64_t *key_starts; /* NULL with a block table */
@@ -213,8 +216,10 @@ ATTN_API void attn_params_init(attn_params *params);
  * published code). heads ≥ 0. */
 ATTN_API void attn_alibi_slopes(int64_t heads, float *slopes);
 
-/* Instruction sets, lowest first. A context uses the highest one that the build, the CPU, the
- * operating system, the environment variable ATTN_ISA (a name below) and options.isa all allow. */
+/* Instruction sets; those of an architecture lowest first (scalar, AVX2, AVX-512; scalar, NEON). A
+ * context uses the highest one that the build, the CPU, the operating system, the environment
+ * variable ATTN_ISA (a name below; empty is not set) and options.isa all allow. A set of another
+ * architecture allows scalar alone. */
 typedef enum attn_isa {
     ATTN_ISA_SCALAR = 0, /* "scalar": portable C, the reference */
     ATTN_ISA_AVX2 = 1,   /* "avx2": AVX2, FMA and F16C */
@@ -384,8 +389,9 @@ ATTN_API attn_status attn_explain(attn_context *context, attn_operation operatio
  *                 says how many of each are wanted, from begin on
  *
  * With packed sequences queries and keys are rows of the tensors, and weights between two sequences
- * are 0. With a sink a row sums to less than 1, else to 1 within 1e-6, and to 0 in a row without a
- * key. Memory beside the output is O(L).
+ * are 0; with a block table keys count from the begin of the query's own sequence. With a sink a row
+ * sums to less than 1, else to 1 within 1e-6, and to 0 in a row without a key. Memory beside the
+ * output is O(L).
  *
  * Errors as for attn_forward; ATTN_ERROR_SHAPE also where the part lies outside the tensors. */
 ATTN_API attn_status attn_weights(attn_context *context, const attn_params *params,
