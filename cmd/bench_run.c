@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attention/isa_name.h"
@@ -29,9 +30,12 @@ static bool create_context(attn_context **context, attn_isa isa, int threads,
         return true;
     case ATTN_ERROR_MEMORY:
         return attn_error_memory(error);
-    default:
+    default: {
         /* The options above are right: what is left to be wrong is the environment. */
-        return attn_error_set(error, "ATTN_ISA must be " ATTN_ISA_NAMES);
+        const char *given = getenv("ATTN_ISA");
+        return attn_error_set(error, "ATTN_ISA is '%s', but must be " ATTN_ISA_NAMES,
+                              given ? given : "");
+    }
     }
 }
 

@@ -102,7 +102,7 @@ def refuses_what_it_cannot_have():
     # No machine has both.
     lacks = "neon" if platform.machine() == "x86_64" else "avx2"
     fails(1, [f"--isa {lacks}", "scalar"], "bench", "attention", "--isa", lacks)
-    fails(1, "ATTN_ISA", "bench", "attention", env={"ATTN_ISA": "fast"})
+    fails(1, "ATTN_ISA is 'fast', but must be scalar", "bench", "attention", env={"ATTN_ISA": "fast"})
 
 
 def refuses_wrong_command_lines():
