@@ -61,6 +61,7 @@ ALWAYS_INLINE void score_tile(int count, int width, const uint32_t *restrict pan
 {
     const int lanes = width * VECTOR_LANES;
     vector sum[2 * TILE];
+#pragma GCC unroll 24
     for (int r = 0; r < count * width; r++)
         sum[r] = vector_zero();
     for (int64_t c = 0; c < pairs; c++) {

@@ -92,6 +92,15 @@ static inline vector vector_multiply_add(vector a, vector b, vector c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
+/* The same for sums that stay in one register through a long loop. GCC 12 lets an unrolled loop's
+ * sums wander from register to register, and some to memory; an instruction that names its sum as
+ * both operand and result keeps them in place. */
+static inline vector vector_add_product(vector sum, vector a, vector b)
+{
+    __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
+    return sum;
+}
+
 /* c − a·b with one rounding. */
 static inline vector vector_negative_multiply_add(vector a, vector b, vector c)
 {

@@ -87,6 +87,16 @@ static inline vector vector_multiply_add(vector a, vector b, vector c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+static inline vector vector_add_product(vector sum, vector a, vector b)
+{
+#if defined(__AVX512F__)
+    __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+#else
+    return _mm512_fmadd_ps(a, b, sum); /* emulated: see tests/emulation */
+#endif
+}
+
 static inline vector vector_negative_multiply_add(vector a, vector b, vector c)
 {
     return _mm512_fnmadd_ps(a, b, c);

@@ -98,6 +98,11 @@ static inline vector vector_multiply_add(vector a, vector b, vector c)
     return vfmaq_f32(c, a, b);
 }
 
+static inline vector vector_add_product(vector sum, vector a, vector b)
+{
+    return vfmaq_f32(sum, a, b);
+}
+
 static inline vector vector_negative_multiply_add(vector a, vector b, vector c)
 {
     return vfmsq_f32(c, a, b);

@@ -91,6 +91,7 @@ static void check_arithmetic(const float *a, const float *b, const float *c)
     CHECK_LANES(vector_multiply(x, y), a[n] * b[n]);
     CHECK_LANES(vector_divide(x, y), a[n] / b[n]);
     CHECK_LANES(vector_multiply_add(x, y, z), fmaf(a[n], b[n], c[n]));
+    CHECK_LANES(vector_add_product(z, x, y), fmaf(a[n], b[n], c[n]));
     CHECK_LANES(vector_negative_multiply_add(x, y, z), fmaf(-a[n], b[n], c[n]));
     CHECK_LANES(vector_maximum(x, y), a[n] > b[n] ? a[n] : b[n]);
     CHECK_LANES(vector_absolute(x), absolute(a[n]));
