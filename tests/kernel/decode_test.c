@@ -209,6 +209,16 @@ static void excluded_rows_are_skipped(attn_isa isa)
     }
 }
 
+/* The largest of `first` and `count` numbers that stand `stride` apart. */
+static double largest(float first, const float *numbers, int64_t count, int64_t stride)
+{
+    float most = first;
+    for (int64_t n = 0; n < count; n++)
+        if (numbers[n * stride] > most)
+            most = numbers[n * stride];
+    return (double)most;
+}
+
 static void softmax(attn_isa isa)
 {
     const struct attn_decode_kernels *kernels = attn_kernels_for(isa)->decode;
@@ -234,9 +244,7 @@ static void softmax(attn_isa isa)
             if (keys > 3)
                 CHECK(excluded);
             for (int64_t i = 0; i < count; i++) {
-                double maximum = (double)m_old[i], sum = 0;
-                for (int64_t j = 0; j < keys; j++)
-                    maximum = fmax(maximum, (double)before[j * stride + i]);
+                double maximum = largest(m_old[i], before + i, keys, stride), sum = 0;
                 double factor = m_old[i] == -INFINITY ? 0 : exp((double)m_old[i] - maximum);
                 for (int64_t j = 0; j < keys; j++) {
                     float score = before[j * stride + i], weight = s[j * stride + i];
