@@ -40,7 +40,7 @@ check:
 
 check-sanitize:
 	@scripts/setup check
-	@scripts/configure build-sanitize -Dtests=enabled -Db_sanitize=address,undefined -Db_lundef=false
+	@scripts/configure build-sanitize -Dtests=enabled -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-sanitize
 	@scripts/attn-fetch-model >/dev/null
 	@scripts/run_tests.py build-sanitize

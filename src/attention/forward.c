@@ -301,12 +301,7 @@ static attn_status forward(attn_context *context, const attn_params *params, con
                            const attn_tensor *stats)
 {
     struct attn_problem problem;
-    attn_status status =
-        attn_problem_resolve(&problem, params, q, k, context->kernels, &context->error);
-    if (!status)
-        status = attn_problem_resolve_values(&problem, v, &context->error);
-    if (!status)
-        status = attn_problem_resolve_outputs(&problem, o, stats, &context->error);
+    attn_status status = attn_problem_resolve_call(&problem, context, params, q, k, v, o, stats);
     if (status)
         return status;
     if (problem.batch == 0 || problem.heads == 0 || problem.queries == 0 ||

@@ -329,3 +329,17 @@ attn_status attn_problem_resolve_outputs(struct attn_problem *problem, const att
     }
     return status;
 }
+
+attn_status attn_problem_resolve_call(struct attn_problem *problem, struct attn_context *context,
+                                      const attn_params *params, const attn_tensor *q,
+                                      const attn_tensor *k, const attn_tensor *v,
+                                      const attn_tensor *o, const attn_tensor *stats)
+{
+    struct attn_error *error = &context->error;
+    attn_status status = attn_problem_resolve(problem, params, q, k, context->kernels, error);
+    if (!status)
+        status = attn_problem_resolve_values(problem, v, error);
+    if (!status)
+        status = attn_problem_resolve_outputs(problem, o, stats, error);
+    return status;
+}

@@ -54,6 +54,12 @@ attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn
 attn_status attn_problem_resolve_outputs(struct attn_problem *problem, const attn_tensor *o,
                                          const attn_tensor *stats, struct attn_error *error);
 
+/* All three, for a call that has q, k, v, o and stats. */
+attn_status attn_problem_resolve_call(struct attn_problem *problem, struct attn_context *context,
+                                      const attn_params *params, const attn_tensor *q,
+                                      const attn_tensor *k, const attn_tensor *v,
+                                      const attn_tensor *o, const attn_tensor *stats);
+
 /* Of that, the types and shapes alone. */
 attn_status attn_problem_check_output_form(const struct attn_problem *problem, const attn_tensor *o,
                                            const attn_tensor *stats, struct attn_error *error);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/compiler.h"
 #include "kernel/decode_kernels.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/vector_avx512.h"

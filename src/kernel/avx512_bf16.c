@@ -10,13 +10,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/compiler.h"
 #include "kernel/kernel_table.h"
 #include "kernel/vector_avx512.h"
 
 #include "kernel/exp_body.inc"
 #include "kernel/online_softmax_body.inc"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 enum { TILE = 12 }; /* as in avx512.c */
 
@@ -61,21 +60,21 @@ ALWAYS_INLINE void score_tile(int count, int width, const uint32_t *restrict pan
 {
     const int lanes = width * VECTOR_LANES;
     vector sum[2 * TILE];
-#pragma GCC unroll 24
+    UNROLL
     for (int r = 0; r < count * width; r++)
         sum[r] = vector_zero();
     for (int64_t c = 0; c < pairs; c++) {
         __m512bh q[2];
         for (int part = 0; part < width; part++)
             q[part] = load_pairs(panel + c * lanes + part * VECTOR_LANES);
-#pragma GCC unroll 12
+        UNROLL
         for (int r = 0; r < count; r++) {
             __m512bh element = broadcast_pair(k + r * key_stride + 2 * c);
             for (int part = 0; part < width; part++)
                 sum[r * width + part] = _mm512_dpbf16_ps(sum[r * width + part], element, q[part]);
         }
     }
-#pragma GCC unroll 12
+    UNROLL
     for (int r = 0; r < count; r++)
         for (int part = 0; part < width; part++) {
             vector score = vector_multiply(scale, sum[r * width + part]);
@@ -156,7 +155,7 @@ ALWAYS_INLINE void value_tile(int count, int width, const uint32_t *restrict wei
 {
     const int lanes = width * VECTOR_LANES;
     vector sum[2 * TILE];
-#pragma GCC unroll 12
+    UNROLL
     for (int c = 0; c < count; c++)
         for (int part = 0; part < width; part++)
             sum[c * width + part] = vector_load_aligned(output + c * lanes + part * VECTOR_LANES);
@@ -164,14 +163,14 @@ ALWAYS_INLINE void value_tile(int count, int width, const uint32_t *restrict wei
         __m512bh p[2];
         for (int part = 0; part < width; part++)
             p[part] = load_pairs(weights + j * lanes + part * VECTOR_LANES);
-#pragma GCC unroll 12
+        UNROLL
         for (int c = 0; c < count; c++) {
             __m512bh element = broadcast_pair(values + j * d_v + c);
             for (int part = 0; part < width; part++)
                 sum[c * width + part] = _mm512_dpbf16_ps(sum[c * width + part], element, p[part]);
         }
     }
-#pragma GCC unroll 12
+    UNROLL
     for (int c = 0; c < count; c++)
         for (int part = 0; part < width; part++)
             vector_store_aligned(output + c * lanes + part * VECTOR_LANES, sum[c * width + part]);
