@@ -14,7 +14,7 @@
 #include "kernel/kernel_table.h"
 #include "kernel/vector_avx512.h"
 
-#include "kernel/exp_body.inc"
+#include "kernel/exp_table_body.inc"
 #include "kernel/online_softmax_body.inc"
 
 enum { TILE = 12 }; /* as in avx512.c */
