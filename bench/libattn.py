@@ -63,32 +63,32 @@ class Attention:
     RuntimeError where a call fails."""
 
     def __init__(self, path):
-        library = self.library = ctypes.CDLL(str(path))
+        attn = self.attn = ctypes.CDLL(str(path))
         for name in ("attn_version", "attn_message", "attn_isa_name"):
-            getattr(library, name).restype = c_char_p
+            getattr(attn, name).restype = c_char_p
         options = Options()
-        for struct, initialise in ((options, library.attn_options_init), (Params(), library.attn_params_init)):
+        for struct, initialise in ((options, attn.attn_options_init), (Params(), attn.attn_params_init)):
             initialise(byref(struct))
             if struct.size != ctypes.sizeof(struct):
                 raise RuntimeError(f"{path} is of another version than bench/libattn.py: a struct of "
                                    f"{struct.size} bytes, expected {ctypes.sizeof(struct)}")  # fmt: skip
         options.threads = 1
         self.context = c_void_p()
-        if library.attn_context_create(byref(self.context), byref(options)) != SUCCESS:
+        if attn.attn_context_create(byref(self.context), byref(options)) != SUCCESS:
             raise RuntimeError("libattn gives no context (is ATTN_ISA a name that attn.h knows?)")
 
     @property
     def version(self):
-        return self.library.attn_version().decode()
+        return self.attn.attn_version().decode()
 
     @property
     def isa(self):
-        return self.library.attn_isa_name(self.library.attn_context_isa(self.context)).decode()
+        return self.attn.attn_isa_name(self.attn.attn_context_isa(self.context)).decode()
 
     def params(self, causal=False, keep=None, bias=None, precision="exact"):
         """The defaults, with these changes; keep and bias are tensors of view()."""
         params = Params()
-        self.library.attn_params_init(byref(params))
+        self.attn.attn_params_init(byref(params))
         params.causal = causal
         params.precision = PRECISIONS[precision]
         params.keep = ctypes.pointer(keep) if keep else None
@@ -98,10 +98,10 @@ class Attention:
     def call(self, function, params, q, k, v, o):
         """attn_forward or attn_decode as a function without arguments; done once, to be sure that it
         succeeds. It keeps the structs that it is given, but not the memory that they point to."""
-        prepared = partial(getattr(self.library, function), self.context, byref(params), byref(q), byref(k),
+        prepared = partial(getattr(self.attn, function), self.context, byref(params), byref(q), byref(k),
                            byref(v), byref(o), None)  # fmt: skip
         if prepared() != SUCCESS:
-            raise RuntimeError(f"{function}: {self.library.attn_message(self.context).decode()}")
+            raise RuntimeError(f"{function}: {self.attn.attn_message(self.context).decode()}")
         return prepared
 
 

@@ -74,7 +74,7 @@ def ratio(seconds):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="bench-peers", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--library", default=Path(__file__).parent.parent / "build" / "libattn.so")
+    parser.add_argument("--library", dest="path", default=Path(__file__).parent.parent / "build" / "libattn.so")
     parser.add_argument("--filter", default="", metavar="TEXT", help="shapes whose names contain it")
     parser.add_argument("--rounds", type=int, default=15, metavar="N")
     parser.add_argument("--json", action="store_true", help="one object a line")
@@ -92,7 +92,7 @@ def main():
         sys.exit(f"bench-peers: no shape is named like {given.filter!r}")
     torch.set_num_threads(1)
     try:
-        attention = libattn.Attention(given.library)
+        attention = libattn.Attention(given.path)
     except (OSError, RuntimeError) as error:
         sys.exit(f"bench-peers: {error}")
     print(f"attn {attention.version} ({attention.isa}), torch {torch.__version__}, onnxruntime "

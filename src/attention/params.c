@@ -16,25 +16,20 @@ void attn_params_init(attn_params *params)
     };
 }
 
-/* Where each earlier version's struct ended, and this one's. */
-static bool size_is_known(size_t size, const size_t *sizes, size_t count)
+/* Copies a struct that is as large as an earlier version's or as this one's. */
+static bool copy_known(void *read, const void *given, size_t size, size_t earlier, size_t now)
 {
-    for (size_t i = 0; i < count; i++)
-        if (size == sizes[i])
-            return true;
-    return false;
+    if (size != earlier && size != now)
+        return false;
+    memcpy(read, given, size);
+    return true;
 }
 
 bool attn_params_read(attn_params *read, const attn_params *given)
 {
-    static const size_t sizes[] = {offsetof(attn_params, precision), sizeof(attn_params)};
     attn_params_init(read);
-    if (!given)
-        return true;
-    if (!size_is_known(given->size, sizes, sizeof sizes / sizeof sizes[0]))
-        return false;
-    memcpy(read, given, given->size);
-    return true;
+    return !given ||
+           copy_known(read, given, given->size, offsetof(attn_params, precision), sizeof *given);
 }
 
 void attn_options_init(attn_options *options)
@@ -46,12 +41,7 @@ void attn_options_init(attn_options *options)
 
 bool attn_options_read(attn_options *read, const attn_options *given)
 {
-    static const size_t sizes[] = {offsetof(attn_options, parallel_for), sizeof(attn_options)};
     attn_options_init(read);
-    if (!given)
-        return true;
-    if (!size_is_known(given->size, sizes, sizeof sizes / sizeof sizes[0]))
-        return false;
-    memcpy(read, given, given->size);
-    return true;
+    return !given || copy_known(read, given, given->size, offsetof(attn_options, parallel_for),
+                                sizeof *given);
 }
