@@ -54,15 +54,15 @@ attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn
 attn_status attn_problem_resolve_outputs(struct attn_problem *problem, const attn_tensor *o,
                                          const attn_tensor *stats, struct attn_error *error);
 
-/* All three, for a call that has q, k, v, o and stats. */
+/* Of the outputs, the types and shapes alone. */
+attn_status attn_problem_check_output_form(const struct attn_problem *problem, const attn_tensor *o,
+                                           const attn_tensor *stats, struct attn_error *error);
+
+/* attn_problem_resolve, _values and _outputs, for a call that has all of these. */
 attn_status attn_problem_resolve_call(struct attn_problem *problem, struct attn_context *context,
                                       const attn_params *params, const attn_tensor *q,
                                       const attn_tensor *k, const attn_tensor *v,
                                       const attn_tensor *o, const attn_tensor *stats);
-
-/* Of that, the types and shapes alone. */
-attn_status attn_problem_check_output_form(const struct attn_problem *problem, const attn_tensor *o,
-                                           const attn_tensor *stats, struct attn_error *error);
 
 /* Checks that an output addresses no element twice and shares none with any input of the problem
  * (with v only where `reads_v`). */
