@@ -88,9 +88,8 @@ static double store(attn_tensor *tensor, int64_t i, double number)
     }
 }
 
-/* [rows][dim] of normal numbers; gives them as stored. */
-static double *fill(attn_tensor *tensor, attn_type type, int64_t rows, int64_t dim, double spread,
-                    uint64_t *state)
+double *accuracy_fill(attn_tensor *tensor, attn_type type, int64_t rows, int64_t dim, double spread,
+                      uint64_t *state)
 {
     size_t count = (size_t)(rows * dim);
     *tensor = attn_tensor_packed(accuracy_allocate(count, sizeof(double)), type, 1, 1, rows, dim);
@@ -104,7 +103,7 @@ static double *fill(attn_tensor *tensor, attn_type type, int64_t rows, int64_t d
 static double *fill_bytes(attn_tensor *tensor, attn_tensor *scales, int64_t rows, int64_t dim,
                           uint64_t *state)
 {
-    double *numbers = fill(tensor, ATTN_I8, rows, dim, 40, state);
+    double *numbers = accuracy_fill(tensor, ATTN_I8, rows, dim, 40, state);
     *scales =
         attn_tensor_packed(accuracy_allocate((size_t)rows, sizeof(float)), ATTN_F32, 1, 1, rows, 1);
     for (int64_t row = 0; row < rows; row++) {
@@ -171,8 +170,8 @@ void accuracy_make(struct accuracy_problem *problem, const struct accuracy_shape
     problem->params.alignment = ATTN_ALIGN_BOTTOM_RIGHT;
 
     bool bytes = shape->type == ATTN_I8;
-    double *q = fill(&problem->q, bytes ? ATTN_F32 : shape->type, ACCURACY_QUERIES, shape->dim,
-                     (double)shape->spread, &state);
+    double *q = accuracy_fill(&problem->q, bytes ? ATTN_F32 : shape->type, ACCURACY_QUERIES,
+                              shape->dim, (double)shape->spread, &state);
     double *k, *v;
     if (bytes) {
         k = fill_bytes(&problem->k, &problem->key_scales, shape->keys, shape->dim, &state);
@@ -180,8 +179,8 @@ void accuracy_make(struct accuracy_problem *problem, const struct accuracy_shape
         problem->params.key_scales = &problem->key_scales;
         problem->params.value_scales = &problem->value_scales;
     } else {
-        k = fill(&problem->k, shape->type, shape->keys, shape->dim, 1, &state);
-        v = fill(&problem->v, shape->type, shape->keys, shape->dim, 1, &state);
+        k = accuracy_fill(&problem->k, shape->type, shape->keys, shape->dim, 1, &state);
+        v = accuracy_fill(&problem->v, shape->type, shape->keys, shape->dim, 1, &state);
     }
     long double *weights = accuracy_allocate((size_t)shape->keys, sizeof *weights);
     for (int64_t row = 0; row < ACCURACY_QUERIES; row++)

@@ -30,6 +30,10 @@ void accuracy_make(struct accuracy_problem *problem, const struct accuracy_shape
                    uint64_t seed);
 void accuracy_release(struct accuracy_problem *problem);
 
+/* [rows][dim] of numbers of normal distribution and this spread; gives them as they are stored. */
+double *accuracy_fill(attn_tensor *tensor, attn_type type, int64_t rows, int64_t dim, double spread,
+                      uint64_t *state);
+
 /* Memory, or the end of the program. */
 void *accuracy_allocate(size_t count, size_t size);
 

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 2
+#define ATTN_VERSION_MINOR 3
 #define ATTN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -94,10 +94,10 @@ typedef enum attn_alignment {
 /* How products may be rounded. */
 typedef enum attn_precision {
     ATTN_PRECISION_EXACT = 0, /* every product and sum in f32 (f64 for f64 tensors) */
-    /* Where q and k are bf16 and the CPU has bf16 dot products (AVX512_BF16), scores may be made of
-     * those; where v is bf16 too, the weights are rounded to bf16 before they meet V. Sums stay
-     * f32. docs/accuracy.md states the bound. Elsewhere it is as exact; attn_explain tells which.
-     */
+    /* Where q and k are bf16 and the CPU has bf16 dot products (AVX512_BF16, AMX-BF16), scores may
+     * be made of those; where v is bf16 too, the weights are rounded to bf16 before they meet V.
+     * Sums stay f32. docs/accuracy.md states the bound. Elsewhere it is as exact; attn_explain
+     * tells which. */
     ATTN_PRECISION_BF16 = 1
 } attn_precision;
 
@@ -117,6 +117,12 @@ typedef struct attn_score_tile {
  * leaves as they are stay f64. Runs on any thread of the context, on several at once, and must not
  * call back into the context. */
 typedef void attn_score_callback(void *user, const attn_score_tile *tile);
+
+/* The derivative of change_scores, for attn_backward: `scores` are those that change_scores was
+ * given, and `gradients`, which lie alike, hold ∂L/∂(what it made of them) and are changed to
+ * ∂L/∂(what it was given). Threads as there. */
+typedef void attn_score_gradient_callback(void *user, const attn_score_tile *scores,
+                                          float *gradients);
 
 /* Narrows the keys that queries query..query+queries−1 of a head look at to *begin..*end−1, which
  * hold 0 and the number of keys on entry; all other keys are excluded and never computed. What lies
@@ -206,6 +212,24 @@ typedef struct attn_params {
      * they reach are read. NULL (the default): k and v are as they are. */
     const int32_t *block_table;
     int64_t block_table_width;
+
+    /* Since 0.3. */
+
+    /* The probability with which a weight is left out while learning, 0 (the default)..1; the
+     * others are multiplied by 1/(1 − dropout), and with 1 O = 0. Statistics and attn_weights are
+     * those before dropout. Weight (b, h, i, j) is left out iff word j mod 4 of Philox4x32-10 (J.
+     * Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011)) with the seed as key
+     * (its lower half first) and the counter (j div 4, i + dropout_query, h, b + dropout_batch),
+     * each modulo 2³², is below dropout·2³². b is the batch or the packed sequence; i and j count
+     * from the begin of their sequence. So parts of a batch or of the queries draw what the whole
+     * would, and attn_backward draws what attn_forward drew. A dropped key is kept otherwise: NaN
+     * in its V makes NaN. attn_decode refuses it (ATTN_ERROR_UNSUPPORTED). */
+    float dropout;
+    uint64_t dropout_seed;
+    int64_t dropout_batch, dropout_query; /* ≥ 0 */
+
+    /* attn_backward refuses change_scores without it (ATTN_ERROR_UNSUPPORTED). */
+    attn_score_gradient_callback *change_gradients;
 } attn_params;
 
 /* Defaults: dense attention, scale 1/√d_qk. */
@@ -313,6 +337,49 @@ ATTN_API attn_status attn_forward(attn_context *context, const attn_params *para
                                   const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
                                   const attn_tensor *o, const attn_tensor *stats);
 
+/* Where gradients go: each may be NULL, for one that is not wanted. All are written, not added to.
+ */
+typedef struct attn_gradients {
+    size_t size;          /* sizeof(attn_gradients), set by attn_gradients_init */
+    const attn_tensor *q; /* the shape of q, F32 or q's type */
+    const attn_tensor *k; /* the shape of k, F32 or k's type: summed over the heads of a group */
+    const attn_tensor *v; /* the shape of v, F32 or v's type: the same */
+    /* The shape of params.bias, F32: summed over the axes along which the bias is one number. The
+     * gradient of an excluded score is 0. Costs parallel work where the bias is shared by batches
+     * or heads. */
+    const attn_tensor *bias;
+    const attn_tensor *sinks; /* [1, H, 1, 1] F32, summed over batches and queries */
+} attn_gradients;             /* F64 tensors: all F64 */
+
+/* No gradient wanted. */
+ATTN_API void attn_gradients_init(attn_gradients *gradients);
+
+/* The gradients of a number L that depends on attn_forward's output, from d_o = ∂L/∂o:
+ *     D = rowsum(d_o∘o)        P = exp(s − m)/l          dV = Pᵀ·d_o        dP = d_o·Vᵀ
+ *     dS = P∘(dP − D)          dQ = scale·dS·K           dK = scale·dSᵀ·Q
+ * (T. Dao et al., "FlashAttention" (2022), appendix B.4), through soft cap, dropout and
+ * change_gradients where they are used; scores are computed again, with the same bits as in the
+ * forward pass.
+ *   q, k, v, params  as given to attn_forward
+ *   o, stats         as written by it; o [B, H, Lq, d_v] F32 or q's type. With an o of 16 bits D
+ *                    has its rounding (docs/accuracy.md): where the f32 output is at hand, give
+ * that d_o              [B, H, Lq, d_v], F32 or q's type gradients        what is wanted
+ *
+ * Rows without a key get and give 0, and so does an excluded score: NaN or Inf in q, k, v or d_o of
+ * a pair that is excluded does not reach the other one's gradient. Sums are in f32 (F64: in f64);
+ * with params.precision ATTN_PRECISION_BF16, and q, k, v and d_o all bf16, the five products may
+ * take weights and their gradients rounded to bf16. The bits of a result are the same for any
+ * number of threads. Memory beside the outputs is O(L): up to eight times dQ in f32, fewer where
+ * batches and heads are many, and for each thread rows of K and V, at most all of a sequence.
+ *
+ * Errors as for attn_forward; also ATTN_ERROR_UNSUPPORTED: i8 or paged keys or values,
+ * change_scores without change_gradients; ATTN_ERROR_ARGUMENT: a gradient of a bias or of sinks
+ * that are not given. */
+ATTN_API attn_status attn_backward(attn_context *context, const attn_params *params,
+                                   const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
+                                   const attn_tensor *o, const attn_tensor *stats,
+                                   const attn_tensor *d_o, const attn_gradients *gradients);
+
 /* The most queries a sequence may have in attn_decode. */
 #define ATTN_DECODE_MAX_QUERIES 16
 
@@ -351,7 +418,8 @@ ATTN_API attn_status attn_merge(attn_context *context, const attn_tensor *o1,
 typedef enum attn_operation {
     ATTN_OPERATION_FORWARD = 0,
     ATTN_OPERATION_DECODE = 1,
-    ATTN_OPERATION_WEIGHTS = 2
+    ATTN_OPERATION_WEIGHTS = 2,
+    ATTN_OPERATION_BACKWARD = 3 /* of the gradients of q, k and v, in f32; d_o like o */
 } attn_operation;
 
 /* How a call would be done. */
@@ -389,9 +457,9 @@ ATTN_API attn_status attn_explain(attn_context *context, attn_operation operatio
  *                 says how many of each are wanted, from begin on
  *
  * With packed sequences queries and keys are rows of the tensors, and weights between two sequences
- * are 0; with a block table keys count from the begin of the query's own sequence. With a sink a row
- * sums to less than 1, else to 1 within 1e-6, and to 0 in a row without a key. Memory beside the
- * output is O(L).
+ * are 0; with a block table keys count from the begin of the query's own sequence. With a sink a
+ * row sums to less than 1, else to 1 within 1e-6, and to 0 in a row without a key. Memory beside
+ * the output is O(L).
  *
  * Errors as for attn_forward; ATTN_ERROR_SHAPE also where the part lies outside the tensors. */
 ATTN_API attn_status attn_weights(attn_context *context, const attn_params *params,
@@ -399,7 +467,7 @@ ATTN_API attn_status attn_weights(attn_context *context, const attn_params *para
                                   const attn_tensor *stats, const int64_t begin[4],
                                   const attn_tensor *weights);
 
-/* "0.2.0": the version of the library that runs, which may be newer than this header. */
+/* "0.3.0": the version of the library that runs, which may be newer than this header. */
 ATTN_API const char *attn_version(void);
 
 #ifdef __cplusplus

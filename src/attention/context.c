@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cpu.h"
 #include "base/float_mode.h"
+#include "kernel/dot_kernels.h"
 
 /* The upper limit that the environment sets; false for a name that is not known. */
 static bool isa_from_environment(attn_isa *isa)
@@ -109,8 +110,27 @@ void *attn_context_workspace(struct attn_context *context, int64_t shared_bytes,
     return memory;
 }
 
+struct run {
+    void (*body)(void *state, int64_t item, int thread);
+    void *state;
+    void (*release)(void);
+};
+
+static void run_and_release(void *state, int64_t item, int thread)
+{
+    const struct run *run = state;
+    run->body(run->state, item, thread);
+    run->release();
+}
+
 void attn_context_run(const struct attn_context *context, int64_t items,
                       void (*body)(void *state, int64_t item, int thread), void *state)
 {
-    attn_parallel_run(&context->parallel, items, body, state);
+    const struct attn_dot_kernels *dots = context->kernels->dots;
+    if (!dots || !dots->release) {
+        attn_parallel_run(&context->parallel, items, body, state);
+        return;
+    }
+    struct run run = {.body = body, .state = state, .release = dots->release};
+    attn_parallel_run(&context->parallel, items, run_and_release, &run);
 }

@@ -16,6 +16,9 @@ static int64_t round_up(int64_t count, int64_t step)
 
 attn_status attn_decode_check(const struct attn_problem *problem, struct attn_error *error)
 {
+    RETURN_IF(problem->has_dropout, error, ATTN_ERROR_UNSUPPORTED,
+              "params.dropout is %g, expected 0: attn_decode has no dropout, use attn_forward",
+              (double)problem->params.dropout);
     if (!problem->query_starts) {
         RETURN_IF(problem->queries > ATTN_DECODE_MAX_QUERIES, error, ATTN_ERROR_SHAPE,
                   "q has length %" PRId64 ", expected at most %d queries: use attn_forward",

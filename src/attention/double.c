@@ -66,7 +66,8 @@ static double row_maximum(const struct attn_double_row *row, double sink)
     return m;
 }
 
-/* l = Σ_j exp(s_j − m) and output = Σ_j exp(s_j − m)·v_j; returns l. */
+/* l = Σ_j exp(s_j − m) and output = Σ_j exp(s_j − m)·v_j, there times the factors of dropout;
+ * returns l. */
 static double blend_row(struct attn_double_row *row, const struct attn_problem *problem, double m,
                         double sink)
 {
@@ -80,6 +81,8 @@ static double blend_row(struct attn_double_row *row, const struct attn_problem *
                 continue;
             double p = exp(row->scores[j] - m);
             l += p;
+            if (problem->has_dropout)
+                p *= row->factors[j];
             struct attn_row_place place = attn_row_place_of(problem, &row->sequence, j);
             const double *v = double_element(&problem->v, place.batch, key_head, place.row, 0);
             for (int64_t c = 0; c < problem->d_v; c++)
@@ -98,6 +101,8 @@ static void forward_row(void *state, int64_t item, int thread)
     struct attn_double_row row = take_row(run, thread);
     attn_double_row_begin(&row, problem, b, h, i);
     attn_double_row_score(&row, run->kernels, problem);
+    if (problem->has_dropout)
+        attn_double_row_drop(&row, run->kernels, problem);
     double sink = problem->sinks ? (double)problem->sinks[h] : -INFINITY;
     double m = row_maximum(&row, sink);
     double l = blend_row(&row, problem, m, sink);

@@ -6,10 +6,12 @@
 #ifndef ATTN_ATTENTION_DOUBLE_H
 #define ATTN_ATTENTION_DOUBLE_H
 
-#include "attention/problem.h"
+#include "attention/backward_problem.h"
 
-/* Bytes of workspace that one thread takes for either; −1 where they leave 64 bits. */
+/* Bytes of workspace that one thread takes for forward and weights, and for backward; −1 where they
+ * leave 64 bits. */
 int64_t attn_double_bytes(const struct attn_problem *problem);
+int64_t attn_double_backward_bytes(const struct attn_problem *problem);
 
 /* q, k, v, o and stats (data NULL: not wanted) of a resolved problem are f64. ATTN_ERROR_MEMORY. */
 attn_status attn_double_forward(struct attn_context *context, const struct attn_problem *problem);
@@ -19,5 +21,10 @@ attn_status attn_double_forward(struct attn_context *context, const struct attn_
 attn_status attn_double_weights(struct attn_context *context, const struct attn_problem *problem,
                                 const attn_tensor *stats, const int64_t begin[4],
                                 const attn_tensor *weights);
+
+/* The gradients that `backward` wants; batch, heads, queries and keys are not 0. ATTN_ERROR_MEMORY.
+ */
+attn_status attn_double_backward(struct attn_context *context, const struct attn_problem *problem,
+                                 const struct attn_backward_problem *backward);
 
 #endif

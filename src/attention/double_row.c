@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "attention/dropout.h"
 #include "attention/row_place.h"
 #include "attention/rows.h"
 #include "attention/score_edit.h"
@@ -16,6 +17,10 @@ void attn_double_row_take(struct attn_double_row *row, const struct attn_problem
     row->output = attn_scratch_take(scratch, 1, problem->d_v, double_size);
     row->scores = attn_scratch_take(scratch, 1, problem->keys, double_size);
     row->tile = attn_scratch_floats(scratch, 1, ATTN_KEY_BLOCK);
+    row->factors =
+        attn_scratch_take(scratch, 1, problem->has_dropout ? problem->keys : 0, double_size);
+    row->kept =
+        attn_scratch_floats(scratch, problem->has_dropout ? ATTN_KEY_BLOCK : 0, ATTN_MAX_LANES);
 }
 
 void attn_double_row_begin(struct attn_double_row *row, const struct attn_problem *problem,
@@ -115,11 +120,11 @@ static void change_scores(const struct attn_double_row *row, const struct attn_p
             s[t] = (double)row->tile[t];
 }
 
-/* Keys first..first+count−1, count ≤ ATTN_KEY_BLOCK. */
-static void score_block(struct attn_double_row *row, const struct attn_kernels *kernels,
-                        const struct attn_problem *problem, int64_t first, int64_t count)
+/* The row with keys first..first+count−1, count ≤ ATTN_KEY_BLOCK. */
+static struct attn_tile tile_of(const struct attn_double_row *row,
+                                const struct attn_kernels *kernels, int64_t first, int64_t count)
 {
-    struct attn_tile tile = {
+    return (struct attn_tile){
         .sequence = &row->sequence,
         .head = row->head,
         .query = row->query,
@@ -128,6 +133,12 @@ static void score_block(struct attn_double_row *row, const struct attn_kernels *
         .keys = count,
         .lanes = kernels->vector_lanes,
     };
+}
+
+static void score_block(struct attn_double_row *row, const struct attn_kernels *kernels,
+                        const struct attn_problem *problem, int64_t first, int64_t count)
+{
+    struct attn_tile tile = tile_of(row, kernels, first, count);
     struct attn_exclusions exclusions;
     attn_tile_exclusions(kernels, problem, &tile, &exclusions);
 
@@ -143,14 +154,39 @@ static void score_block(struct attn_double_row *row, const struct attn_kernels *
             s[t] = -INFINITY;
 }
 
-void attn_double_row_score(struct attn_double_row *row, const struct attn_kernels *kernels,
-                           const struct attn_problem *problem)
+static void drop_block(struct attn_double_row *row, const struct attn_kernels *kernels,
+                       const struct attn_problem *problem, int64_t first, int64_t count)
+{
+    struct attn_tile tile = tile_of(row, kernels, first, count);
+    struct attn_dropout_place place = attn_dropout_place_of(problem, &tile);
+    kernels->dropout(&place, tile.lanes, count, row->kept);
+    for (int64_t t = 0; t < count; t++)
+        row->factors[first + t] = row->kept[t * tile.lanes] != 0.0f ? problem->dropout_kept : 0.0;
+}
+
+/* Calls what does a block for all keys of the spans. */
+static void each_block(struct attn_double_row *row, const struct attn_kernels *kernels,
+                       const struct attn_problem *problem,
+                       void (*body)(struct attn_double_row *row, const struct attn_kernels *kernels,
+                                    const struct attn_problem *problem, int64_t first,
+                                    int64_t count))
 {
     for (int n = 0; n < 2; n++)
         for (int64_t first = row->spans[n].begin; first < row->spans[n].end;
              first += ATTN_KEY_BLOCK) {
             int64_t left = row->spans[n].end - first;
-            score_block(row, kernels, problem, first,
-                        left < ATTN_KEY_BLOCK ? left : ATTN_KEY_BLOCK);
+            body(row, kernels, problem, first, left < ATTN_KEY_BLOCK ? left : ATTN_KEY_BLOCK);
         }
+}
+
+void attn_double_row_score(struct attn_double_row *row, const struct attn_kernels *kernels,
+                           const struct attn_problem *problem)
+{
+    each_block(row, kernels, problem, score_block);
+}
+
+void attn_double_row_drop(struct attn_double_row *row, const struct attn_kernels *kernels,
+                          const struct attn_problem *problem)
+{
+    each_block(row, kernels, problem, drop_block);
 }

@@ -17,6 +17,9 @@ struct attn_double_row {
     double *scores; /* [Lk], by position in the sequence; −inf is an excluded key. Filled within
                        the spans only */
     float *tile;    /* [ATTN_KEY_BLOCK], what a score callback sees */
+    /* With dropout only. */
+    double *factors; /* [Lk], alike: 0 or 1/(1 − rate) */
+    float *kept;     /* [ATTN_KEY_BLOCK][ATTN_MAX_LANES], of which one lane is the row */
 };
 
 /* The row's memory: see scratch.h. */
@@ -34,5 +37,9 @@ void attn_double_row_narrow(struct attn_double_row *row, int64_t begin, int64_t 
  * exclusions. A callback gets them rounded to f32; those that it leaves as they are stay f64. */
 void attn_double_row_score(struct attn_double_row *row, const struct attn_kernels *kernels,
                            const struct attn_problem *problem);
+
+/* Fills row->factors within the spans; with dropout only. */
+void attn_double_row_drop(struct attn_double_row *row, const struct attn_kernels *kernels,
+                          const struct attn_problem *problem);
 
 #endif

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attention/backward_plan.h"
 #include "attention/decode_plan.h"
 #include "attention/double.h"
 #include "attention/forward_plan.h"
 #include "attention/tensor_check.h"
 #include "attention/weights.h"
 #include "base/checked.h"
+#include "kernel/dot_kernels.h"
 
 /* Something to point to where the caller has no data yet; never read. */
 static _Alignas(64) const char no_data[64];
@@ -51,6 +53,12 @@ static void add_conversions(attn_explanation *explanation, const struct attn_pro
     }
     if (problem->k.type == ATTN_I8 || (has_v && problem->v.type == ATTN_I8))
         add_text(explanation, "; i8 rows are multiplied by their scales");
+}
+
+static void add_products(attn_explanation *explanation, const char *instructions)
+{
+    add_text(explanation, "; products of bf16 pairs by ");
+    add_text(explanation, instructions);
 }
 
 static const char *plural(int64_t count)
@@ -114,14 +122,50 @@ static bool explain_weights(attn_explanation *explanation, const struct attn_con
     return true;
 }
 
-static bool explain_double(attn_explanation *explanation, const struct attn_context *context,
-                           const struct attn_problem *problem)
+/* Of the gradients of q, k and v, with a d_o like o. */
+static bool explain_backward(attn_explanation *explanation, const struct attn_context *context,
+                             const struct attn_problem *problem, attn_type o_type)
 {
-    int64_t bytes = attn_double_bytes(problem);
+    const struct attn_backward_problem backward = {
+        .d_o.type = o_type, .wants_q = true, .wants_k = true, .wants_v = true};
+    struct attn_backward_plan plan;
+    if (!attn_backward_plan_make(&plan, context, problem, &backward) ||
+        !attn_workspace_bytes(context, plan.shared_bytes, plan.bytes_a_thread,
+                              &explanation->workspace))
+        return false;
+    explanation->items = attn_backward_lines(&plan);
+    explanation->panel_queries = plan.lanes;
+    explanation->keys_a_block = ATTN_KEY_BLOCK;
+    snprintf(explanation->text, sizeof explanation->text,
+             "backward, %s: panels of %d queries, %" PRId64
+             " at a time, blocks of %d keys, %" PRId64 " item%s of at most %" PRId64 " keys",
+             attn_isa_name(explanation->isa), plan.lanes, plan.panels_a_pass, (int)ATTN_KEY_BLOCK,
+             explanation->items, plural(explanation->items), plan.chunk_rows);
+    if (plan.chunks > 1) {
+        char text[96];
+        snprintf(text, sizeof text,
+                 "; dQ of at most %" PRId64 " chunks of keys a sequence is summed at the end",
+                 plan.chunks);
+        add_text(explanation, text);
+    }
+    if (!plan.dots && !attn_backward_in_place(context->kernels, &problem->q))
+        add_text(explanation, "; rows of q go through a copy of one panel (not f32, apart, or no "
+                              "whole vectors)");
+    if (!plan.dots && problem->precision == ATTN_PRECISION_BF16)
+        add_text(explanation, "; f32 but for scores (v or o not bf16, or an odd d_v)");
+    return true;
+}
+
+static bool explain_double(attn_explanation *explanation, const struct attn_context *context,
+                           const struct attn_problem *problem, attn_operation operation)
+{
+    bool backward = operation == ATTN_OPERATION_BACKWARD;
+    int64_t bytes = backward ? attn_double_backward_bytes(problem) : attn_double_bytes(problem);
     if (bytes < 0 || !attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
         return false;
     explanation->isa = ATTN_ISA_SCALAR;
-    explanation->items = problem->queries * problem->heads * problem->batch;
+    explanation->items = backward ? problem->sequences * problem->key_heads
+                                  : problem->queries * problem->heads * problem->batch;
     explanation->panel_queries = 1;
     explanation->keys_a_block = problem->keys;
     add_text(explanation, "f64 for checking: plain C, one row of scores at a time");
@@ -161,7 +205,8 @@ static attn_status resolve(struct attn_problem *problem, attn_operation operatio
     bool has_data = true;
     for (int n = 0; n < count; n++)
         has_data = has_data && tensors[n]->data;
-    if (has_data)
+    /* Of a backward pass o is an input. */
+    if (has_data && operation != ATTN_OPERATION_BACKWARD)
         return attn_problem_resolve_outputs(problem, &views[3], NULL, error);
     return attn_problem_check_output_form(problem, &views[3], NULL, error);
 }
@@ -176,14 +221,17 @@ static attn_status explain(attn_context *context, attn_operation operation,
     RETURN_IF(explanation->size != sizeof *explanation, error, ATTN_ERROR_ARGUMENT,
               "explanation.size is %zu, expected %zu", explanation->size, sizeof *explanation);
     RETURN_IF(operation != ATTN_OPERATION_FORWARD && operation != ATTN_OPERATION_DECODE &&
-                  operation != ATTN_OPERATION_WEIGHTS,
+                  operation != ATTN_OPERATION_WEIGHTS && operation != ATTN_OPERATION_BACKWARD,
               error, ATTN_ERROR_ARGUMENT, "operation is %d, expected a value of attn_operation",
               (int)operation);
 
     struct attn_problem problem;
+    const attn_tensor *o = tensors[3];
     attn_status status = resolve(&problem, operation, params, tensors, context, error);
     if (!status && operation == ATTN_OPERATION_DECODE)
         status = attn_decode_check(&problem, error);
+    if (!status && operation == ATTN_OPERATION_BACKWARD)
+        status = attn_backward_check(&problem, error);
     if (status)
         return status;
     const bool empty = problem.batch == 0 || problem.heads == 0 || problem.queries == 0;
@@ -200,12 +248,16 @@ static attn_status explain(attn_context *context, attn_operation operation,
     bool fits = true;
     if (empty)
         add_text(&answer, "nothing to do: there is no query");
+    else if (operation == ATTN_OPERATION_BACKWARD && (problem.keys == 0 || problem.d_v == 0))
+        add_text(&answer, "nothing to do: without keys or values all gradients are 0");
     else if (problem.q.type == ATTN_F64)
-        fits = explain_double(&answer, context, &problem);
+        fits = explain_double(&answer, context, &problem, operation);
     else if (operation == ATTN_OPERATION_FORWARD)
         fits = explain_forward(&answer, context, &problem);
     else if (operation == ATTN_OPERATION_DECODE)
         fits = explain_decode(&answer, context, &problem);
+    else if (operation == ATTN_OPERATION_BACKWARD)
+        fits = explain_backward(&answer, context, &problem, o->type);
     else
         fits = explain_weights(&answer, context, &problem);
     if (!fits) {
@@ -217,7 +269,7 @@ static attn_status explain(attn_context *context, attn_operation operation,
     if (answer.items > 0 && problem.q.type != ATTN_F64 && operation != ATTN_OPERATION_DECODE)
         add_conversions(&answer, &problem, operation != ATTN_OPERATION_WEIGHTS);
     if (answer.precision == ATTN_PRECISION_BF16)
-        add_text(&answer, "; products of bf16 pairs");
+        add_products(&answer, context->kernels->dots->name);
     else if (problem.params.precision == ATTN_PRECISION_BF16)
         add_text(&answer, operation == ATTN_OPERATION_DECODE
                               ? "; exact: decode has no bf16 products"

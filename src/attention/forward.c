@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attention/double.h"
+#include "attention/dropout.h"
 #include "attention/forward_plan.h"
 #include "kernel/dot_kernels.h"
 
@@ -40,32 +41,29 @@ static void begin_panel(const struct forward_run *run, struct attn_panel *panel)
     memset(panel->output, 0, (size_t)(run->problem->d_v * panel->lanes) * sizeof *panel->output);
 }
 
-/* Rows of V; beside them as pairs where products are those of bf16 pairs. */
+/* Rows of V; beside them their block as products of bf16 pairs take it, where there are such. */
 struct value_block {
     struct attn_rows rows;
-    const uint32_t *pairs;
+    const uint32_t *packed;
 };
 
-static struct value_block values_from(const struct attn_problem *problem, struct value_block values,
-                                      int64_t first)
+static struct value_block values_from(struct value_block values, int64_t first)
 {
     values.rows = attn_rows_from(values.rows, first);
-    if (values.pairs)
-        values.pairs += first / 2 * problem->d_v;
     return values;
 }
 
 /* A copy of the values in which those that the lane excludes are 0. */
-static struct value_block clean_values(const struct item *item, struct value_block values,
-                                       int64_t keys, int lanes, int lane)
+static struct value_block clean_values(const struct item *item, const struct attn_tile *tile,
+                                       struct value_block values, int lane)
 {
     const struct attn_problem *problem = item->run->problem;
     const struct attn_rows *rows = &values.rows;
-    int64_t d_v = problem->d_v;
+    int64_t d_v = problem->d_v, keys = tile->keys;
     float *clean = item->scratch->clean_values;
     uint16_t *clean_halves = (uint16_t *)(void *)clean;
     for (int64_t j = 0; j < keys; j++) {
-        bool excluded = item->scratch->tile.scores[j * lanes + lane] == -INFINITY;
+        bool excluded = item->scratch->tile.scores[j * tile->lanes + lane] == -INFINITY;
         for (int64_t c = 0; c < d_v; c++)
             if (problem->dot_values)
                 clean_halves[j * d_v + c] = excluded ? 0 : rows->halves[j * rows->stride + c];
@@ -74,27 +72,35 @@ static struct value_block clean_values(const struct item *item, struct value_blo
     }
     if (!problem->dot_values)
         return (struct value_block){.rows = {.data = clean, .stride = d_v}};
-    item->run->kernels->dots->pair_values(clean_halves, d_v, keys, d_v, item->scratch->clean_pairs);
-    return (struct value_block){.pairs = item->scratch->clean_pairs};
+    item->run->kernels->dots->pack_values(clean_halves, d_v, tile->key % ATTN_KEY_BLOCK, keys, d_v,
+                                          item->scratch->clean_packed);
+    return (struct value_block){.packed = item->scratch->clean_packed};
 }
 
 /* The tile's scores become weights, and the panel's sums and output take them in. */
-static void add_values(const struct item *item, struct attn_panel *panel, int64_t keys,
-                       struct value_block values)
+static void add_values(const struct item *item, struct attn_panel *panel,
+                       const struct attn_tile *tile, struct value_block values)
 {
+    const struct attn_problem *problem = item->run->problem;
     const struct attn_kernels *kernels = item->run->kernels;
     const struct attn_forward_scratch *scratch = item->scratch;
-    int64_t d_v = item->run->problem->d_v;
+    int64_t d_v = problem->d_v, keys = tile->keys;
     float *s = scratch->tile.scores;
-    if (item->run->problem->dot_values) {
-        kernels->dots->softmax(s, panel->lanes, keys, panel->m, scratch->m_new, panel->l,
+    if (problem->dot_values) {
+        int64_t first = tile->key % ATTN_KEY_BLOCK;
+        kernels->dots->softmax(s, panel->lanes, first, keys, panel->m, scratch->m_new, panel->l,
                                panel->l_rest, panel->output, d_v, scratch->weight_pairs);
-        kernels->dots->accumulate(scratch->weight_pairs, panel->lanes, keys, values.pairs,
+        kernels->dots->accumulate(scratch->weight_pairs, panel->lanes, first, keys, values.packed,
                                   panel->output, d_v);
         return;
     }
     kernels->softmax(s, panel->lanes, keys, panel->m, scratch->m_new, panel->l, panel->l_rest,
                      panel->output, d_v);
+    if (problem->has_dropout) {
+        struct attn_dropout_place place = attn_dropout_place_of(problem, tile);
+        kernels->dropout(&place, panel->lanes, keys, scratch->factors);
+        kernels->multiply(s, scratch->factors, keys * panel->lanes);
+    }
     kernels->accumulate(s, panel->lanes, keys, values.rows.data, values.rows.stride, panel->output,
                         d_v);
 }
@@ -123,22 +129,9 @@ static void take_keys(struct item *item, struct attn_panel *panel, struct attn_k
                           scratch->m_new))
         return;
     if (careful_lane != ALL_LANES)
-        values = clean_values(item, values, count, panel->lanes, careful_lane);
-    add_values(item, panel, count, values);
+        values = clean_values(item, &tile, values, careful_lane);
+    add_values(item, panel, &tile, values);
     memcpy(panel->m, scratch->m_new, lanes_size);
-}
-
-static bool is_empty(struct attn_key_span span)
-{
-    return span.begin >= span.end;
-}
-
-static struct attn_key_span join(struct attn_key_span a, struct attn_key_span b)
-{
-    if (is_empty(a) || is_empty(b))
-        return is_empty(a) ? b : a;
-    return (struct attn_key_span){a.begin < b.begin ? a.begin : b.begin,
-                                  a.end > b.end ? a.end : b.end};
 }
 
 /* What the panels keep of a block, together; and how many keep some of it. */
@@ -154,8 +147,8 @@ static struct block_use use_of_block(const struct attn_panel *panels, int64_t pa
     for (int64_t p = 0; p < panel_count; p++) {
         struct attn_key_span keys =
             attn_keys_within(&panels[p].keys, block, block + ATTN_KEY_BLOCK);
-        use.keys = join(use.keys, keys);
-        use.panels += !is_empty(keys);
+        use.keys = attn_span_join(use.keys, keys);
+        use.panels += !attn_span_is_empty(keys);
     }
     return use;
 }
@@ -168,7 +161,7 @@ static void take_block(struct item *item, struct attn_panel *panels, int64_t pan
     const struct attn_problem *problem = item->run->problem;
     const struct attn_kernels *kernels = item->run->kernels;
     struct attn_key_span all = use_of_block(panels, panel_count, block).keys;
-    if (is_empty(all))
+    if (attn_span_is_empty(all))
         return;
     struct block_use next = use_of_block(panels, panel_count, block + ATTN_KEY_BLOCK);
     /* For a few of the panels it is not worth the instructions. */
@@ -179,9 +172,9 @@ static void take_block(struct item *item, struct attn_panel *panels, int64_t pan
         .rows = attn_value_rows(kernels, problem, &item->sequence, item->key_head, all.begin,
                                 all.end - all.begin, item->scratch->values)};
     if (problem->dot_values) {
-        kernels->dots->pair_values(values.rows.halves, values.rows.stride, all.end - all.begin,
-                                   problem->d_v, item->scratch->value_pairs);
-        values.pairs = item->scratch->value_pairs;
+        kernels->dots->pack_values(values.rows.halves, values.rows.stride, all.begin - block,
+                                   all.end - all.begin, problem->d_v, item->scratch->packed_values);
+        values.packed = item->scratch->packed_values;
     }
     for (int64_t p = 0; p < panel_count; p++) {
         int64_t ahead = next_keys * p / panel_count, ahead_end = next_keys * (p + 1) / panel_count;
@@ -189,11 +182,11 @@ static void take_block(struct item *item, struct attn_panel *panels, int64_t pan
                            ahead_end - ahead);
         struct attn_key_span span =
             attn_keys_within(&panels[p].keys, block, block + ATTN_KEY_BLOCK);
-        if (is_empty(span))
+        if (attn_span_is_empty(span))
             continue;
         int64_t skip = span.begin - all.begin;
-        take_keys(item, &panels[p], span, attn_rows_from(keys, skip),
-                  values_from(problem, values, skip), careful_lane);
+        take_keys(item, &panels[p], span, attn_rows_from(keys, skip), values_from(values, skip),
+                  careful_lane);
     }
 }
 
@@ -203,8 +196,8 @@ static void take_all_keys(struct item *item, struct attn_panel *panels, int64_t 
 {
     struct attn_key_span prefix = {0, 0}, rest = {0, 0};
     for (int64_t p = 0; p < panel_count; p++) {
-        prefix = join(prefix, panels[p].keys.prefix);
-        rest = join(rest, panels[p].keys.rest);
+        prefix = attn_span_join(prefix, panels[p].keys.prefix);
+        rest = attn_span_join(rest, panels[p].keys.rest);
     }
     int64_t block = 0;
     for (; block < prefix.end; block += ATTN_KEY_BLOCK)
@@ -247,8 +240,9 @@ static void finish_panel(struct item *item, struct attn_panel *panel)
     if (broken)
         mend_lanes(item, panel, broken);
     if (problem->d_v > 0)
-        attn_unpack_output(run->kernels, problem, &item->sequence, panel->head, panel->query,
-                           panel->rows, panel->lanes, item->scratch->row, panel->output);
+        attn_unpack_rows(run->kernels, &problem->o, item->sequence.batch, panel->head,
+                         item->sequence.query_begin + panel->query, panel->rows, panel->lanes,
+                         item->scratch->row, panel->output);
     if (!problem->stats.data)
         return;
     int64_t row = item->sequence.query_begin + panel->query;

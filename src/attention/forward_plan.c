@@ -1,6 +1,7 @@
 #include "attention/forward_plan.h"
 
 #include "attention/document_blocks.h"
+#include "kernel/dot_kernels.h"
 
 enum {
     ITEM_BYTES = 256 * 1024, /* what the panels of an item may take: half of a small L2 cache */
@@ -43,16 +44,17 @@ static struct attn_document_range *take_shared(struct attn_forward_plan *plan,
 bool attn_forward_plan_make(struct attn_forward_plan *plan, const struct attn_context *context,
                             const struct attn_problem *problem)
 {
+    const int vectors = problem->dot_values ? context->kernels->dots->panel_vectors : 2;
     *plan = (struct attn_forward_plan){
-        .lanes = 2 * context->kernels->vector_lanes,
+        .lanes = vectors * context->kernels->vector_lanes,
         .group = problem->heads / problem->key_heads,
         .parts = count_parts(problem),
     };
     struct attn_scratch panel = {NULL, 0, false};
     attn_scratch_floats(&panel, problem->d_qk, plan->lanes);
     attn_scratch_floats(&panel, problem->d_v, plan->lanes);
-    int64_t fitting = ATTN_ITEM_PANELS;
-    if (panel.used > ITEM_BYTES / ATTN_ITEM_PANELS)
+    int64_t fitting = ATTN_ITEM_PANELS / vectors;
+    if (panel.used > ITEM_BYTES / fitting)
         fitting = panel.used > ITEM_BYTES ? 1 : ITEM_BYTES / panel.used;
 
     /* Rows fill memory, so that no product of their counts leaves 64 bits. */
@@ -160,9 +162,11 @@ void attn_forward_scratch_take(const struct attn_forward_plan *plan,
     parts->values = attn_scratch_floats(
         scratch, attn_rows_need_scratch(problem, &problem->v) ? ATTN_KEY_BLOCK : 0, problem->d_v);
     parts->clean_values = attn_scratch_floats(scratch, ATTN_KEY_BLOCK, problem->d_v);
+    parts->factors =
+        attn_scratch_floats(scratch, problem->has_dropout ? ATTN_KEY_BLOCK : 0, plan->lanes);
     const int64_t pairs = problem->dot_values ? ATTN_KEY_BLOCK / 2 : 0;
     const int64_t size = (int64_t)sizeof(uint32_t);
-    parts->value_pairs = attn_scratch_take(scratch, pairs, problem->d_v, size);
-    parts->clean_pairs = attn_scratch_take(scratch, pairs, problem->d_v, size);
+    parts->packed_values = attn_scratch_take(scratch, pairs, problem->d_v, size);
+    parts->clean_packed = attn_scratch_take(scratch, pairs, problem->d_v, size);
     parts->weight_pairs = attn_scratch_take(scratch, pairs, plan->lanes, size);
 }

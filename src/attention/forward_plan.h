@@ -9,7 +9,8 @@
 #include "attention/panel.h"
 
 enum {
-    ATTN_ITEM_PANELS = 16 /* at most: more do not pay, K and V then come from L1 and L2 enough */
+    ATTN_ITEM_PANELS = 32 /* at most, of one vector, or 16 of two: more do not pay, K and V then
+                           * come from L1 and L2 enough */
 };
 
 struct attn_forward_plan {
@@ -60,9 +61,10 @@ struct attn_forward_scratch {
     float *keys;         /* [ATTN_KEY_BLOCK][d_qk] */
     float *values;       /* [ATTN_KEY_BLOCK][d_v] */
     float *clean_values; /* [ATTN_KEY_BLOCK][d_v] */
+    float *factors;      /* [ATTN_KEY_BLOCK][lanes], of dropout */
     /* For products of bf16 pairs. */
-    uint32_t *value_pairs, *clean_pairs; /* [ATTN_KEY_BLOCK / 2][d_v] */
-    uint32_t *weight_pairs;              /* [ATTN_KEY_BLOCK / 2][lanes] */
+    uint32_t *packed_values, *clean_packed; /* [ATTN_KEY_BLOCK / 2][d_v] */
+    uint32_t *weight_pairs;                 /* [ATTN_KEY_BLOCK / 2][lanes] */
 };
 void attn_forward_scratch_take(const struct attn_forward_plan *plan,
                                const struct attn_problem *problem, struct attn_scratch *scratch);

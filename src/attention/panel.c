@@ -8,8 +8,9 @@ void attn_tile_scratch_take(struct attn_tile_scratch *tile, const struct attn_pr
                             struct attn_scratch *scratch)
 {
     tile->scores = attn_scratch_floats(scratch, ATTN_KEY_BLOCK, ATTN_MAX_LANES);
-    tile->edit =
-        attn_scratch_floats(scratch, attn_scores_need_edit(problem) ? ATTN_EDIT_SCRATCH : 0, 1);
+    tile->edit = (struct attn_edit_scratch){
+        .bias = attn_scratch_floats(scratch, attn_scores_need_edit(problem) ? ATTN_KEY_BLOCK : 0,
+                                    ATTN_MAX_LANES)};
     tile->before = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);
     tile->exclusions = attn_scratch_take(scratch, 1, 1, (int64_t)sizeof(struct attn_exclusions));
 }
@@ -34,7 +35,7 @@ bool attn_tile_scores(const struct attn_kernels *kernels, const struct attn_prob
         kernels->scores(queries, tile->lanes, problem->d_qk, keys.data, keys.stride, tile->keys,
                         problem->scale, scratch->scores, m);
     if (edited) {
-        attn_edit_scores(kernels, problem, tile, scratch->exclusions, scratch->edit,
+        attn_edit_scores(kernels, problem, tile, scratch->exclusions, &scratch->edit,
                          scratch->scores);
         memcpy(m, scratch->before, lanes_size);
         kernels->raise_maximum(scratch->scores, tile->lanes, tile->keys, m);

@@ -1,5 +1,5 @@
-/* What forward and weights do alike with one panel of queries and one tile of keys, so that a score
- * has the same bits in both. */
+/* What forward, weights and backward do alike with one panel of queries and one tile of keys, so
+ * that a score has the same bits in all. */
 #ifndef ATTN_ATTENTION_PANEL_H
 #define ATTN_ATTENTION_PANEL_H
 
@@ -10,8 +10,8 @@
 /* One thread's memory for a tile. */
 struct attn_tile_scratch {
     float *scores; /* [ATTN_KEY_BLOCK][ATTN_MAX_LANES] */
-    float *edit;   /* [ATTN_EDIT_SCRATCH], where scores are edited */
     float *before; /* [ATTN_MAX_LANES] */
+    struct attn_edit_scratch edit;
     struct attn_exclusions *exclusions;
 };
 void attn_tile_scratch_take(struct attn_tile_scratch *tile, const struct attn_problem *problem,

@@ -5,147 +5,9 @@
 
 #include "attention/overlap.h"
 #include "attention/params.h"
+#include "attention/problem_places.h"
 #include "attention/tensor_check.h"
 #include "attention/tensor_extent.h"
-#include "base/checked.h"
-
-static attn_status resolve_positions(struct attn_problem *problem, const attn_params *params,
-                                     struct attn_error *error)
-{
-    RETURN_IF(params->alignment != ATTN_ALIGN_TOP_LEFT &&
-                  params->alignment != ATTN_ALIGN_BOTTOM_RIGHT &&
-                  params->alignment != ATTN_ALIGN_OFFSET,
-              error, ATTN_ERROR_ARGUMENT,
-              "params.alignment is %d, expected a value of attn_alignment", (int)params->alignment);
-    problem->alignment = params->alignment;
-    problem->offset = params->alignment == ATTN_ALIGN_OFFSET ? params->offset : 0;
-    RETURN_IF(problem->offset < -ATTN_POSITION_LIMIT || problem->offset > ATTN_POSITION_LIMIT,
-              error, ATTN_ERROR_ARGUMENT,
-              "params.offset is %" PRId64 ", expected at most ATTN_POSITION_LIMIT either way",
-              problem->offset);
-    RETURN_IF(problem->queries > ATTN_POSITION_LIMIT || problem->keys > ATTN_POSITION_LIMIT, error,
-              ATTN_ERROR_SHAPE,
-              "q has length %" PRId64 " and k %" PRId64 ", expected at most ATTN_POSITION_LIMIT",
-              problem->queries, problem->keys);
-
-    const int64_t sides[2] = {params->window_left, params->window_right};
-    const char *const names[2] = {"left", "right"};
-    for (int side = 0; side < 2; side++)
-        RETURN_IF(sides[side] != ATTN_WINDOW_OPEN &&
-                      (sides[side] < -ATTN_POSITION_LIMIT || sides[side] > ATTN_POSITION_LIMIT),
-                  error, ATTN_ERROR_ARGUMENT,
-                  "params.window_%s is %" PRId64
-                  ", expected ATTN_WINDOW_OPEN or at most ATTN_POSITION_LIMIT either way",
-                  names[side], sides[side]);
-    problem->reach_left = params->window_left;
-    problem->reach_right = params->window_right;
-    if (params->causal && problem->reach_right > 0)
-        problem->reach_right = 0;
-    return ATTN_SUCCESS;
-}
-
-/* starts[count + 1]: from 0, not falling, at most `length`. */
-static attn_status check_starts(const int64_t *starts, const char *name, int64_t count,
-                                int64_t length, struct attn_error *error)
-{
-    RETURN_IF(!starts, error, ATTN_ERROR_ARGUMENT,
-              "params.%s is NULL, expected params.sequences + 1 numbers", name);
-    RETURN_IF(starts[0] != 0, error, ATTN_ERROR_ARGUMENT, "params.%s[0] is %" PRId64 ", expected 0",
-              name, starts[0]);
-    for (int64_t s = 0; s < count; s++)
-        RETURN_IF(starts[s + 1] < starts[s] || starts[s + 1] > length, error, ATTN_ERROR_ARGUMENT,
-                  "params.%s[%" PRId64 "] is %" PRId64 ", expected %" PRId64 " to %" PRId64, name,
-                  s + 1, starts[s + 1], starts[s], length);
-    return ATTN_SUCCESS;
-}
-
-static attn_status resolve_sequences(struct attn_problem *problem, const attn_params *params,
-                                     struct attn_error *error)
-{
-    problem->sequences = problem->batch;
-    RETURN_IF(params->sequences < 0, error, ATTN_ERROR_ARGUMENT,
-              "params.sequences is %" PRId64 ", expected at least 0", params->sequences);
-    if (params->sequences > 0) {
-        RETURN_IF(problem->batch != 1, error, ATTN_ERROR_SHAPE,
-                  "q has batch %" PRId64 ", expected 1 where sequences are packed", problem->batch);
-        RETURN_IF(problem->block_table && params->key_starts, error, ATTN_ERROR_ARGUMENT,
-                  "params.key_starts and params.block_table are given, expected one of them");
-        attn_status status = check_starts(params->query_starts, "query_starts", params->sequences,
-                                          problem->queries, error);
-        if (!status && !problem->block_table)
-            status = check_starts(params->key_starts, "key_starts", params->sequences,
-                                  problem->keys, error);
-        if (status)
-            return status;
-        problem->sequences = params->sequences;
-        problem->query_starts = params->query_starts;
-        problem->key_starts = params->key_starts;
-    }
-
-    problem->key_lengths = params->key_lengths;
-    for (int64_t s = 0; params->key_lengths && s < problem->sequences; s++) {
-        int64_t keys = problem->key_starts ? problem->key_starts[s + 1] - problem->key_starts[s]
-                                           : problem->keys;
-        RETURN_IF(params->key_lengths[s] < 0 || params->key_lengths[s] > keys, error,
-                  ATTN_ERROR_ARGUMENT,
-                  "params.key_lengths[%" PRId64 "] is %" PRId64 ", expected 0 to %" PRId64, s,
-                  params->key_lengths[s], keys);
-    }
-    problem->prefix_lengths = params->prefix_lengths;
-    for (int64_t s = 0; params->prefix_lengths && s < problem->sequences; s++)
-        RETURN_IF(params->prefix_lengths[s] < 0, error, ATTN_ERROR_ARGUMENT,
-                  "params.prefix_lengths[%" PRId64 "] is %" PRId64 ", expected at least 0", s,
-                  params->prefix_lengths[s]);
-    RETURN_IF(!params->query_documents != !params->key_documents, error, ATTN_ERROR_ARGUMENT,
-              "params.%s_documents is NULL, expected both or neither of query_documents and "
-              "key_documents",
-              params->query_documents ? "key" : "query");
-    RETURN_IF(params->key_documents && problem->block_table && params->sequences > 0, error,
-              ATTN_ERROR_UNSUPPORTED,
-              "params.key_documents with packed sequences and a block table: the keys of a "
-              "sequence have no row of their own, expected one of them left out");
-    problem->query_documents = params->query_documents;
-    problem->key_documents = params->key_documents;
-    return ATTN_SUCCESS;
-}
-
-/* Pages: Lk, and that each entry that will be read names one. */
-static attn_status resolve_pages(struct attn_problem *problem, const attn_params *params,
-                                 struct attn_error *error)
-{
-    if (!params->block_table)
-        return ATTN_SUCCESS;
-    RETURN_IF(!params->key_lengths, error, ATTN_ERROR_ARGUMENT,
-              "params.key_lengths is NULL, expected the lengths of all sequences with a block "
-              "table");
-    int64_t keys;
-    RETURN_IF(params->block_table_width < 0 ||
-                  !attn_checked_multiply(params->block_table_width, problem->k.shape[2], &keys),
-              error, ATTN_ERROR_ARGUMENT,
-              "params.block_table_width is %" PRId64 ", expected the entries a sequence, at "
-              "least 0 and not more than INT64_MAX keys",
-              params->block_table_width);
-    problem->block_table = params->block_table;
-    problem->block_table_width = params->block_table_width;
-    problem->page_length = problem->k.shape[2];
-    problem->keys = keys;
-    return ATTN_SUCCESS;
-}
-
-static attn_status check_pages(const struct attn_problem *problem, struct attn_error *error)
-{
-    if (!problem->block_table)
-        return ATTN_SUCCESS;
-    for (int64_t s = 0; s < problem->sequences; s++)
-        for (int64_t n = 0; n * problem->page_length < problem->key_lengths[s]; n++) {
-            int64_t page = problem->block_table[s * problem->block_table_width + n];
-            RETURN_IF(page < 0 || page >= problem->k.shape[0], error, ATTN_ERROR_ARGUMENT,
-                      "params.block_table names page %" PRId64 " for entry %" PRId64
-                      " of sequence %" PRId64 ", expected 0 to %" PRId64,
-                      page, n, s, problem->k.shape[0] - 1);
-        }
-    return ATTN_SUCCESS;
-}
 
 static attn_status resolve_row_scales(attn_tensor *resolved, const attn_tensor *scales,
                                       const char *name, const attn_tensor *rows,
@@ -175,6 +37,7 @@ static attn_status resolve_scores(struct attn_problem *problem, const attn_param
     problem->alibi_slopes = params->alibi_slopes;
     problem->sinks = params->sinks;
     problem->change_scores = params->change_scores;
+    problem->change_gradients = params->change_gradients;
     problem->key_range = params->key_range;
     problem->callback_user = params->callback_user;
 
@@ -195,6 +58,24 @@ static attn_status resolve_scores(struct attn_problem *problem, const attn_param
             return status;
         problem->has_bias = true;
     }
+    return ATTN_SUCCESS;
+}
+
+static attn_status resolve_dropout(struct attn_problem *problem, const attn_params *params,
+                                   struct attn_error *error)
+{
+    RETURN_IF(!(params->dropout >= 0.0f && params->dropout <= 1.0f), error, ATTN_ERROR_ARGUMENT,
+              "params.dropout is %g, expected a probability of 0 to 1", (double)params->dropout);
+    const int64_t offsets[2] = {params->dropout_batch, params->dropout_query};
+    const char *const names[2] = {"batch", "query"};
+    for (int n = 0; n < 2; n++)
+        RETURN_IF(offsets[n] < 0, error, ATTN_ERROR_ARGUMENT,
+                  "params.dropout_%s is %" PRId64 ", expected at least 0", names[n], offsets[n]);
+    double rate = (double)params->dropout;
+    problem->has_dropout = rate > 0.0;
+    /* A whole number is below rate·2³² iff it is below the next whole one. */
+    problem->dropout_threshold = (uint64_t)ceil(rate * 0x1p32);
+    problem->dropout_kept = rate < 1.0 ? 1.0 / (1.0 - rate) : 0.0;
     return ATTN_SUCCESS;
 }
 
@@ -259,15 +140,17 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
               params->size, sizeof *params);
     attn_status status = resolve_queries_and_keys(problem, &read, q, k, error);
     if (!status)
-        status = resolve_pages(problem, &read, error);
+        status = attn_problem_resolve_pages(problem, &read, error);
     if (!status)
-        status = resolve_sequences(problem, &read, error);
+        status = attn_problem_resolve_sequences(problem, &read, error);
     if (!status)
-        status = check_pages(problem, error);
+        status = attn_problem_check_pages(problem, error);
     if (!status)
-        status = resolve_positions(problem, &read, error);
+        status = attn_problem_resolve_positions(problem, &read, error);
     if (!status)
         status = resolve_scores(problem, &read, error);
+    if (!status)
+        status = resolve_dropout(problem, &read, error);
     if (!status)
         status = resolve_row_scales(&problem->key_scales, read.key_scales, "params.key_scales",
                                     &problem->k, "k", error);
@@ -289,7 +172,10 @@ attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn
         return status;
     problem->d_v = v->shape[3];
     problem->v = attn_without_offsets(v);
-    problem->dot_values = problem->precision == ATTN_PRECISION_BF16 && v->type == ATTN_BF16;
+    /* Factors of dropout are not numbers of 8 bits: 1/(1 − rate) would be rounded with the weight.
+     */
+    problem->dot_values =
+        problem->precision == ATTN_PRECISION_BF16 && v->type == ATTN_BF16 && !problem->has_dropout;
     return resolve_row_scales(&problem->value_scales, problem->params.value_scales,
                               "params.value_scales", &problem->v, "v", error);
 }

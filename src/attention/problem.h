@@ -33,8 +33,13 @@ struct attn_problem {
     attn_score_callback *change_scores;
     attn_key_range_callback *key_range;
     void *callback_user;
+    attn_score_gradient_callback *change_gradients;
     const int32_t *block_table;
     int64_t block_table_width, page_length;
+
+    bool has_dropout;           /* the probability is above 0 */
+    uint64_t dropout_threshold; /* a weight is kept iff its random word is at least this */
+    double dropout_kept;        /* what a kept weight is multiplied by; 0 where none is kept */
 
     attn_tensor q, k, v, o, stats;
     attn_tensor keep, bias;               /* axes of size 1 have stride 0 */

@@ -27,14 +27,14 @@ enum attn_storage attn_storage_of(attn_type type)
     }
 }
 
-static bool side_by_side(const attn_tensor *tensor)
+bool attn_elements_adjoin(const attn_tensor *tensor)
 {
     return tensor->stride[3] == 1 || tensor->shape[3] <= 1;
 }
 
 bool attn_rows_need_scratch(const struct attn_problem *problem, const attn_tensor *tensor)
 {
-    return tensor->type != ATTN_F32 || !side_by_side(tensor) || problem->block_table;
+    return tensor->type != ATTN_F32 || !attn_elements_adjoin(tensor) || problem->block_table;
 }
 
 /* `count` elements of `size` bytes, `from_step` and `to_step` elements apart. */
@@ -76,23 +76,23 @@ static void widen_row(const struct attn_kernels *kernels, attn_type type, const 
 }
 
 /* Rows first..first+count−1 of index b and head h, one after another along the length, to
- * out[count][dim]. `scales` is read for i8 only. */
+ * out, out_stride floats from row to row. `scales` is read for i8 only. */
 static void widen_rows(const struct attn_kernels *kernels, const attn_tensor *tensor,
                        const attn_tensor *scales, int64_t b, int64_t h, int64_t first,
-                       int64_t count, float *out)
+                       int64_t count, float *out, int64_t out_stride)
 {
     int64_t dim = tensor->shape[3], size = attn_type_size(tensor->type);
     const char *row = attn_address(tensor, size, b, h, first, 0);
-    int64_t step = side_by_side(tensor) ? 1 : tensor->stride[3];
+    int64_t step = attn_elements_adjoin(tensor) ? 1 : tensor->stride[3];
     bool scaled = tensor->type == ATTN_I8;
-    if (step == 1 && tensor->stride[2] == dim && !scaled) {
+    if (step == 1 && tensor->stride[2] == dim && out_stride == dim && !scaled) {
         kernels->widen(attn_storage_of(tensor->type), row, 1.0f, count * dim, out);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
         float scale = scaled ? *attn_element(scales, b, h, first + i, 0) : 1.0f;
         widen_row(kernels, tensor->type, row + i * tensor->stride[2] * size, step, scale, dim,
-                  out + i * dim);
+                  out + i * out_stride);
     }
 }
 
@@ -105,17 +105,28 @@ static struct attn_rows rows_of(const struct attn_kernels *kernels,
     if (count <= 0 || dim == 0)
         return (struct attn_rows){.data = scratch, .stride = dim};
     struct attn_row_place place = attn_row_place_of(problem, sequence, first);
-    if (tensor->type == ATTN_F32 && side_by_side(tensor) && count <= place.run)
+    if (tensor->type == ATTN_F32 && attn_elements_adjoin(tensor) && count <= place.run)
         return (struct attn_rows){.data = attn_element(tensor, place.batch, key_head, place.row, 0),
                                   .stride = tensor->stride[2]};
     for (int64_t done = 0; done < count;) {
         place = attn_row_place_of(problem, sequence, first + done);
         int64_t run = place.run < count - done ? place.run : count - done;
         widen_rows(kernels, tensor, scales, place.batch, key_head, place.row, run,
-                   scratch + done * dim);
+                   scratch + done * dim, dim);
         done += run;
     }
     return (struct attn_rows){.data = scratch, .stride = dim};
+}
+
+void attn_read_halves(const attn_tensor *tensor, int64_t batch, int64_t head, int64_t row,
+                      int64_t rows, int64_t width, uint16_t *halves)
+{
+    int64_t dim = tensor->shape[3], size = attn_type_size(tensor->type);
+    for (int64_t i = 0; i < rows; i++, halves += width) {
+        copy_elements(attn_address(tensor, size, batch, head, row + i, 0), tensor->stride[3],
+                      (char *)halves, 1, size, dim);
+        memset(halves + dim, 0, (size_t)(width - dim) * sizeof *halves);
+    }
 }
 
 /* The same as they are stored, bf16, each row followed by zeros up to `width` where it is copied;
@@ -128,16 +139,13 @@ static struct attn_rows half_rows_of(const struct attn_problem *problem, const a
     if (count <= 0 || dim == 0)
         return (struct attn_rows){.halves = scratch, .stride = width};
     struct attn_row_place place = attn_row_place_of(problem, sequence, first);
-    if (width == dim && side_by_side(tensor) && count <= place.run)
+    if (width == dim && attn_elements_adjoin(tensor) && count <= place.run)
         return (struct attn_rows){
             .halves = attn_address(tensor, size, place.batch, key_head, place.row, 0),
             .stride = tensor->stride[2]};
     for (int64_t i = 0; i < count; i++) {
         place = attn_row_place_of(problem, sequence, first + i);
-        uint16_t *row = scratch + i * width;
-        copy_elements(attn_address(tensor, size, place.batch, key_head, place.row, 0),
-                      tensor->stride[3], (char *)row, 1, size, dim);
-        memset(row + dim, 0, (size_t)(width - dim) * sizeof *row);
+        attn_read_halves(tensor, place.batch, key_head, place.row, 1, width, scratch + i * width);
     }
     return (struct attn_rows){.halves = scratch, .stride = width};
 }
@@ -174,11 +182,32 @@ void attn_rows_prefetch(const struct attn_problem *problem, const struct attn_se
         struct attn_row_place place = attn_row_place_of(problem, sequence, first + i);
         for (int n = 0; n < 2; n++) {
             int64_t size = attn_type_size(tensors[n]->type);
-            if (side_by_side(tensors[n]))
+            if (attn_elements_adjoin(tensors[n]))
                 attn_prefetch(attn_address(tensors[n], size, place.batch, key_head, place.row, 0),
                               size * tensors[n]->shape[3]);
         }
     }
+}
+
+void attn_read_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                    int64_t head, int64_t row, int64_t rows, float *numbers, int64_t stride)
+{
+    if (rows > 0 && tensor->shape[3] > 0)
+        widen_rows(kernels, tensor, NULL, batch, head, row, rows, numbers, stride);
+}
+
+void attn_pack_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                    int64_t head, int64_t row, int64_t rows, int lanes, float *scratch,
+                    float *panel)
+{
+    int64_t dim = tensor->shape[3];
+    if (tensor->type == ATTN_F32) {
+        kernels->pack_queries(attn_element(tensor, batch, head, row, 0), tensor->stride[2],
+                              tensor->stride[3], rows, dim, lanes, panel);
+        return;
+    }
+    attn_read_rows(kernels, tensor, batch, head, row, rows, scratch, dim);
+    kernels->pack_queries(scratch, dim, 1, rows, dim, lanes, panel);
 }
 
 void attn_pack_queries(const struct attn_kernels *kernels, const struct attn_problem *problem,
@@ -187,19 +216,13 @@ void attn_pack_queries(const struct attn_kernels *kernels, const struct attn_pro
 {
     const attn_tensor *q = &problem->q;
     int64_t query = sequence->query_begin + first;
-    if (q->type == ATTN_F32) {
-        kernels->pack_queries(attn_element(q, sequence->batch, head, query, 0), q->stride[2],
-                              q->stride[3], rows, problem->d_qk, lanes, panel);
-        return;
-    }
     if (problem->precision == ATTN_PRECISION_BF16) {
         kernels->dots->pack_queries(
             attn_address(q, (int64_t)sizeof(uint16_t), sequence->batch, head, query, 0),
             q->stride[2], q->stride[3], rows, problem->d_qk, lanes, (uint32_t *)(void *)panel);
         return;
     }
-    widen_rows(kernels, q, NULL, sequence->batch, head, query, rows, row);
-    kernels->pack_queries(row, problem->d_qk, 1, rows, problem->d_qk, lanes, panel);
+    attn_pack_rows(kernels, q, sequence->batch, head, query, rows, lanes, row, panel);
 }
 
 /* One row to elements that lie `step` apart. */
@@ -220,24 +243,30 @@ static void narrow_row(const struct attn_kernels *kernels, attn_type type, const
     }
 }
 
-void attn_unpack_output(const struct attn_kernels *kernels, const struct attn_problem *problem,
-                        const struct attn_sequence *sequence, int64_t head, int64_t first,
-                        int64_t rows, int lanes, float *row, const float *panel)
+void attn_write_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                     int64_t head, int64_t row, int64_t rows, const float *numbers, int64_t stride)
 {
-    const attn_tensor *o = &problem->o;
-    int64_t query = sequence->query_begin + first, d_v = problem->d_v;
-    if (d_v == 0)
+    int64_t dim = tensor->shape[3], size = attn_type_size(tensor->type);
+    int64_t step = attn_elements_adjoin(tensor) ? 1 : tensor->stride[3];
+    for (int64_t n = 0; dim > 0 && n < rows; n++)
+        narrow_row(kernels, tensor->type, numbers + n * stride, dim,
+                   attn_address(tensor, size, batch, head, row + n, 0), step);
+}
+
+void attn_unpack_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                      int64_t head, int64_t row, int64_t rows, int lanes, float *scratch,
+                      const float *panel)
+{
+    int64_t dim = tensor->shape[3];
+    if (dim == 0)
         return;
-    if (o->type == ATTN_F32) {
-        kernels->unpack_output(panel, lanes, d_v, attn_element(o, sequence->batch, head, query, 0),
-                               o->stride[2], o->stride[3], rows);
+    if (tensor->type == ATTN_F32) {
+        kernels->unpack_output(panel, lanes, dim, attn_element(tensor, batch, head, row, 0),
+                               tensor->stride[2], tensor->stride[3], rows);
         return;
     }
-    kernels->unpack_output(panel, lanes, d_v, row, d_v, 1, rows);
-    int64_t size = attn_type_size(o->type), step = side_by_side(o) ? 1 : o->stride[3];
-    for (int64_t n = 0; n < rows; n++)
-        narrow_row(kernels, o->type, row + n * d_v, d_v,
-                   attn_address(o, size, sequence->batch, head, query + n, 0), step);
+    kernels->unpack_output(panel, lanes, dim, scratch, dim, 1, rows);
+    attn_write_rows(kernels, tensor, batch, head, row, rows, scratch, dim);
 }
 
 struct attn_stored_rows attn_stored_run(const struct attn_problem *problem,
@@ -246,7 +275,7 @@ struct attn_stored_rows attn_stored_run(const struct attn_problem *problem,
                                         int64_t first, int64_t *count)
 {
     struct attn_stored_rows rows = {0};
-    if (!side_by_side(tensor) || *count <= 0) {
+    if (!attn_elements_adjoin(tensor) || *count <= 0) {
         *count = 0;
         return rows;
     }

@@ -39,17 +39,34 @@ void attn_rows_prefetch(const struct attn_problem *problem, const struct attn_se
 /* Whether those have to be converted or copied, and so need scratch. */
 bool attn_rows_need_scratch(const struct attn_problem *problem, const attn_tensor *tensor);
 
-/* Queries first..first+rows−1 of a head into panel[d_qk][lanes]; `row` is scratch for d_qk · lanes
- * floats, used where q is not f32. */
+/* Rows row..row+rows−1 of index batch and head of a tensor of floats, as f32, into
+ * panel[dim][lanes]; `scratch` is for dim · lanes floats, used where the tensor is not f32. And the
+ * first `rows` lanes of panel[dim][lanes] into such rows. */
+void attn_pack_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                    int64_t head, int64_t row, int64_t rows, int lanes, float *scratch,
+                    float *panel);
+void attn_unpack_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                      int64_t head, int64_t row, int64_t rows, int lanes, float *scratch,
+                      const float *panel);
+
+/* The same rows from and to numbers of f32 side by side, `stride` of them from row to row. */
+void attn_read_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                    int64_t head, int64_t row, int64_t rows, float *numbers, int64_t stride);
+void attn_write_rows(const struct attn_kernels *kernels, const attn_tensor *tensor, int64_t batch,
+                     int64_t head, int64_t row, int64_t rows, const float *numbers, int64_t stride);
+
+/* The same rows of bf16 to halves[rows][width], each followed by zeros up to `width`. */
+void attn_read_halves(const attn_tensor *tensor, int64_t batch, int64_t head, int64_t row,
+                      int64_t rows, int64_t width, uint16_t *halves);
+
+/* Queries first..first+rows−1 of a head into panel[d_qk][lanes], as pairs where products are those
+ * of bf16 pairs; `row` is scratch for d_qk · lanes floats, used where q is not f32. */
 void attn_pack_queries(const struct attn_kernels *kernels, const struct attn_problem *problem,
                        const struct attn_sequence *sequence, int64_t head, int64_t first,
                        int64_t rows, int lanes, float *row, float *panel);
 
-/* The output panel[d_v][lanes] into rows first..first+rows−1 of o; `row` as above, of d_v · lanes.
- */
-void attn_unpack_output(const struct attn_kernels *kernels, const struct attn_problem *problem,
-                        const struct attn_sequence *sequence, int64_t head, int64_t first,
-                        int64_t rows, int lanes, float *row, const float *panel);
+/* Whether the elements of a row lie side by side. */
+bool attn_elements_adjoin(const attn_tensor *tensor);
 
 /* A run of rows as they are stored, for decode: rows first..first+count−1 where no page stands
  * between them. *count comes in as what is wanted, at most the keys that are left, and leaves as

@@ -1,6 +1,7 @@
 #include "attention/score_edit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "attention/rows.h"
 #include "attention/tensor_extent.h"
@@ -62,12 +63,15 @@ static struct bias_part bias_of(const struct attn_kernels *kernels,
 
 void attn_edit_scores(const struct attn_kernels *kernels, const struct attn_problem *problem,
                       const struct attn_tile *tile, const struct attn_exclusions *exclusions,
-                      float *scratch, float *s)
+                      const struct attn_edit_scratch *scratch, float *s)
 {
     const struct attn_sequence *sequence = tile->sequence;
     int lanes = tile->lanes;
+    size_t size = (size_t)(tile->keys * lanes) * sizeof *s;
     if (problem->soft_cap > 0)
         kernels->soft_cap(s, tile->keys * lanes, problem->soft_cap);
+    if (scratch->capped)
+        memcpy(scratch->capped, s, size);
     /* Before the bias, so that nothing is added to what a bias of −inf excludes. */
     if (problem->alibi_slopes) {
         int64_t position = attn_position_add(tile->query, sequence->offset);
@@ -75,10 +79,12 @@ void attn_edit_scores(const struct attn_kernels *kernels, const struct attn_prob
                                    attn_position_add(position, -tile->key));
     }
     if (problem->has_bias) {
-        struct bias_part bias = bias_of(kernels, problem, tile, scratch);
+        struct bias_part bias = bias_of(kernels, problem, tile, scratch->bias);
         kernels->add_bias(s, lanes, tile->keys, bias.data, bias.query_stride, bias.key_stride,
                           tile->rows);
     }
+    if (scratch->given)
+        memcpy(scratch->given, s, size);
     if (problem->change_scores) {
         attn_score_tile view = {
             .sequence = sequence->index,

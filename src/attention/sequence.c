@@ -77,6 +77,14 @@ static struct attn_key_span common(struct attn_key_span a, struct attn_key_span 
     return both;
 }
 
+struct attn_key_span attn_span_join(struct attn_key_span a, struct attn_key_span b)
+{
+    if (attn_span_is_empty(a) || attn_span_is_empty(b))
+        return attn_span_is_empty(a) ? b : a;
+    return (struct attn_key_span){a.begin < b.begin ? a.begin : b.begin,
+                                  a.end > b.end ? a.end : b.end};
+}
+
 struct attn_key_spans attn_keys_of_rows(const struct attn_problem *problem,
                                         const struct attn_sequence *sequence, int64_t head,
                                         int64_t first, int64_t rows)

@@ -32,6 +32,14 @@ struct attn_key_span {
     int64_t begin, end;
 };
 
+static inline bool attn_span_is_empty(struct attn_key_span span)
+{
+    return span.begin >= span.end;
+}
+
+/* The smallest span that holds both; an empty one holds nothing. */
+struct attn_key_span attn_span_join(struct attn_key_span a, struct attn_key_span b);
+
 /* The keys that some of rows first..first+rows−1 of a head may keep by lengths, causality, window,
  * prefix, the key_range callback and blocks of documents: those of two spans, prefix.end ≤
  * rest.begin. */

@@ -1,3 +1,6 @@
+#if defined(__linux__)
+#define _DEFAULT_SOURCE /* syscall */
+#endif
 #include "base/cpu.h"
 
 #include <stdio.h>
@@ -6,8 +9,12 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-/* CPUID leaf 1, register ecx; leaf 7, registers ebx and (subleaf 1) eax (Intel SDM, volume 2,
+/* CPUID leaf 1, register ecx; leaf 7, registers ebx, edx and (subleaf 1) eax (Intel SDM, volume 2,
  * CPUID). */
 enum {
     LEAF1_ECX_FMA = 1u << 12,
@@ -16,6 +23,7 @@ enum {
     LEAF1_ECX_F16C = 1u << 29,
     LEAF1_ECX_AVX2_LEVEL = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C,
     LEAF7_EBX_AVX2 = 1u << 5,
+    LEAF7_EDX_AMX_LEVEL = 1u << 22 | 1u << 24, /* AMX-BF16, AMX-TILE */
     LEAF7_EAX_AVX512_BF16 = 1u << 5
 };
 /* F, DQ, BW and VL; too large for an enumeration constant of C11. */
@@ -24,7 +32,8 @@ enum {
 /* XCR0: the register files that the operating system saves when it switches threads. */
 enum {
     XCR0_SSE_AND_AVX = 0x6,
-    XCR0_AVX512 = 0xe0 /* mask registers, upper halves of zmm0–15, zmm16–31 */
+    XCR0_AVX512 = 0xe0, /* mask registers, upper halves of zmm0–15, zmm16–31 */
+    XCR0_AMX = 0x60000  /* shapes of tiles, tiles */
 };
 
 static uint64_t read_xcr0(void)
@@ -66,6 +75,26 @@ bool attn_cpu_has_bf16_dots(void)
 #endif
 }
 
+/* Linux keeps the tiles' large state from processes that did not ask for it
+ * (Documentation/arch/x86/xstate.rst). */
+static bool may_use_tiles(void)
+{
+#if defined(__linux__) && !defined(ATTN_EMULATE_AVX512)
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#else
+    return false;
+#endif
+}
+
+bool attn_cpu_has_bf16_tiles(void)
+{
+    unsigned a, b, c, d;
+    return attn_cpu_has_bf16_dots() && (read_xcr0() & XCR0_AMX) == XCR0_AMX &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & LEAF7_EDX_AMX_LEVEL) == LEAF7_EDX_AMX_LEVEL && may_use_tiles();
+}
+
 void attn_cpu_name(char *name, size_t size)
 {
     unsigned words[12] = {0};
@@ -95,6 +124,11 @@ attn_isa attn_cpu_best_isa(void)
 }
 
 bool attn_cpu_has_bf16_dots(void)
+{
+    return false;
+}
+
+bool attn_cpu_has_bf16_tiles(void)
 {
     return false;
 }

@@ -10,7 +10,9 @@
 
 #include "kernel/compiler.h"
 #include "kernel/decode_kernels.h"
+#include "kernel/dropout_scalar.h"
 #include "kernel/edit_scalar.h"
+#include "kernel/gradient_kernels.h"
 #include "kernel/vector_avx2.h"
 
 #define SUFFIX(name) name##_avx2
@@ -21,7 +23,9 @@
 
 #include "kernel/attention_body.inc"
 #include "kernel/decode_body.inc"
+#include "kernel/dropout_body.inc"
 #include "kernel/edit_body.inc"
+#include "kernel/gradient_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
 
@@ -41,9 +45,19 @@ const struct attn_kernels attn_kernels_avx2 = {
     .subtract_distance = subtract_distance_avx2,
     .exclude = exclude_avx2,
     .exclusion_words = exclusion_words_avx2,
+    .dropout = dropout_avx2,
+    .multiply = multiply_avx2,
     .widen = widen_avx2,
     .narrow = narrow_avx2,
     .decode = &decode_kernels_avx2,
-    .bias_gelu = bias_gelu_avx2,
+    .gradients = &gradient_kernels_avx2,
+    .activate = activate_avx2,
+    .activate_backward = activate_backward_avx2,
+    .swiglu = swiglu_avx2,
+    .swiglu_backward = swiglu_backward_avx2,
     .layer_norm = layer_norm_avx2,
+    .rms_norm = rms_norm_avx2,
+    .layer_norm_backward = layer_norm_backward_avx2,
+    .rms_norm_backward = rms_norm_backward_avx2,
+    .cross_entropy = cross_entropy_avx2,
 };

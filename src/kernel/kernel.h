@@ -37,6 +37,36 @@ enum attn_storage {
 
 struct attn_decode_kernels;
 struct attn_dot_kernels;
+struct attn_gradient_kernels;
+struct attn_dot_gradient_kernels;
+
+/* Where a tile of random factors stands. */
+struct attn_dropout_place {
+    uint64_t seed;
+    uint32_t key, row, head, batch;
+    uint64_t threshold; /* rate·2³² */
+    float kept;         /* 1/(1 − rate) */
+};
+
+enum attn_activation {
+    ATTN_ACTIVATION_GELU_ERF,  /* x·Φ(x), Φ the normal distribution function */
+    ATTN_ACTIVATION_GELU_TANH, /* x·(1 + tanh u)/2, u = √(2/π)·(x + 0.044715·x³) */
+    ATTN_ACTIVATION_RELU,
+    ATTN_ACTIVATION_SILU /* x·σ(x), σ the logistic function */
+};
+
+/* The backward pass of a norm whose x̂ is x made normal: x̂ = (x − mean(x))·r with
+ * r = 1/√(var(x) + epsilon) in layer_norm_backward, x̂ = x·r with r = 1/√(mean(x²) + epsilon) in
+ * rms_norm_backward. With g = dy∘gain, row by row:
+ *     dx = added + r·(g − mean(g) − x̂·mean(g∘x̂))     without mean(g) in rms_norm_backward
+ *     d_gain += dy∘x̂     d_shift += dy               in the order of rows */
+struct attn_norm_gradient {
+    const float *x, *dy;     /* [rows][width] */
+    const float *gain;       /* [width] */
+    const float *added;      /* [rows][width], or NULL for 0; may be dx */
+    float *dx;               /* [rows][width]; may be dy */
+    float *d_gain, *d_shift; /* [width]; NULL: not wanted */
+};
 
 struct attn_kernels {
     attn_isa isa;
@@ -100,6 +130,15 @@ struct attn_kernels {
      * bits of those words are 0. */
     void (*exclusion_words)(const unsigned char *keep, int64_t count, uint32_t *words);
 
+    /* Dropout (dropout_body.inc): factors[j][n] for keys key..key+keys−1 and lanes n, which are
+     * rows row + n: 0 where word j mod 4 of Philox4x32-10, key = seed, counter = (j div 4, row + n,
+     * head, batch), is below threshold, else `kept`. All of the counter modulo 2³²; threshold ≤
+     * 2³². */
+    void (*dropout)(const struct attn_dropout_place *place, int lanes, int64_t keys,
+                    float *factors);
+    /* x[i] = x[i] · factors[i] for `count` numbers side by side, aligned. */
+    void (*multiply)(float *x, const float *factors, int64_t count);
+
     /* Storage (storage_body.inc): `count` elements side by side of any alignment to f32, i8 times
      * `scale`, and back, rounded to nearest even; NaN stays NaN, f16 overflows to infinity. */
     void (*widen)(enum attn_storage from, const void *x, float scale, int64_t count, float *y);
@@ -109,16 +148,42 @@ struct attn_kernels {
     const struct attn_decode_kernels *decode;
     /* Products of 16-bit pairs (dot_kernels.h), or NULL where the CPU has none. */
     const struct attn_dot_kernels *dots;
+    /* The backward pass (gradient_kernels.h); dot_gradients beside dots. */
+    const struct attn_gradient_kernels *gradients;
+    const struct attn_dot_gradient_kernels *dot_gradients;
 
-    /* The layers around attention (src/nn), rows packed.
-     * gelu: x = g·Φ(g) with g = x + bias, in the exact (erf) form; x is [rows][width] in place,
-     * bias is [width] or NULL. */
-    void (*bias_gelu)(float *x, const float *bias, int64_t rows, int64_t width);
+    /* The layers around attention (src/nn), rows packed (layers_body.inc).
+     * y = activation(x + bias) of [rows][width]; bias is [width] or NULL, y may be x. */
+    void (*activate)(enum attn_activation activation, const float *x, const float *bias,
+                     int64_t rows, int64_t width, float *y);
+    /* dx = dy · activation'(x) of `count` numbers side by side; dx may be dy. */
+    void (*activate_backward)(enum attn_activation activation, const float *x, const float *dy,
+                              int64_t count, float *dx);
+
+    /* y = SiLU(gate) · up of `count` numbers side by side; y may be either. */
+    void (*swiglu)(const float *gate, const float *up, int64_t count, float *y);
+    /* d_gate = dy · up · SiLU'(gate), d_up = dy · SiLU(gate); each may be any of the inputs. */
+    void (*swiglu_backward)(const float *gate, const float *up, const float *dy, int64_t count,
+                            float *d_gate, float *d_up);
 
     /* y = (x − mean(x)) / √(var(x) + epsilon) · gain + shift over `width` numbers, where x is
      * x + bias (NULL for none); y may be x. J. Ba et al., "Layer Normalization" (2016). */
     void (*layer_norm)(const float *x, const float *bias, const float *gain, const float *shift,
                        float epsilon, int64_t rows, int64_t width, float *y);
+    /* y = x / √(mean(x²) + epsilon) · gain; y may be x. B. Zhang, R. Sennrich, "Root Mean Square
+     * Layer Normalization" (2019). */
+    void (*rms_norm)(const float *x, const float *gain, float epsilon, int64_t rows, int64_t width,
+                     float *y);
+    void (*layer_norm_backward)(const struct attn_norm_gradient *gradient, float epsilon,
+                                int64_t rows, int64_t width);
+    void (*rms_norm_backward)(const struct attn_norm_gradient *gradient, float epsilon,
+                              int64_t rows, int64_t width);
+
+    /* −ln softmax(logits)[label] of one row; 0 ≤ label < classes. Where `gradient` is not NULL it
+     * becomes scale · (softmax(logits) − one at the label); it may be the logits. A row without a
+     * finite maximum, or with a NaN, gives NaN. */
+    double (*cross_entropy)(const float *logits, int64_t classes, int64_t label, float scale,
+                            float *gradient);
 };
 
 /* The table for an ISA that the build and the CPU have; a lower one where the build has less. */

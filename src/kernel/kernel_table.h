@@ -9,8 +9,15 @@ extern const struct attn_kernels attn_kernels_scalar;
 #if defined(__x86_64__)
 extern const struct attn_kernels attn_kernels_avx2;
 extern const struct attn_kernels attn_kernels_avx512;
-extern const struct attn_kernels attn_kernels_avx512_bf16; /* the same with .dots */
+/* The same with .dots and .dot_gradients. */
+extern const struct attn_kernels attn_kernels_avx512_bf16;
 extern const struct attn_dot_kernels attn_dot_kernels_avx512;
+extern const struct attn_dot_gradient_kernels attn_dot_gradient_kernels_avx512;
+#if defined(ATTN_WITH_AMX)
+extern const struct attn_kernels attn_kernels_avx512_amx;
+extern const struct attn_dot_kernels attn_dot_kernels_amx;
+extern const struct attn_dot_gradient_kernels attn_dot_gradient_kernels_amx;
+#endif
 #elif defined(__aarch64__)
 extern const struct attn_kernels attn_kernels_neon;
 #endif

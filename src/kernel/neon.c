@@ -10,7 +10,9 @@
 
 #include "kernel/compiler.h"
 #include "kernel/decode_kernels.h"
+#include "kernel/dropout_scalar.h"
 #include "kernel/edit_scalar.h"
+#include "kernel/gradient_kernels.h"
 #include "kernel/vector_neon.h"
 
 #define SUFFIX(name) name##_neon
@@ -21,7 +23,9 @@
 
 #include "kernel/attention_body.inc"
 #include "kernel/decode_body.inc"
+#include "kernel/dropout_body.inc"
 #include "kernel/edit_body.inc"
+#include "kernel/gradient_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
 
@@ -41,9 +45,19 @@ const struct attn_kernels attn_kernels_neon = {
     .subtract_distance = subtract_distance_neon,
     .exclude = exclude_neon,
     .exclusion_words = exclusion_words_neon,
+    .dropout = dropout_neon,
+    .multiply = multiply_neon,
     .widen = widen_neon,
     .narrow = narrow_neon,
     .decode = &decode_kernels_neon,
-    .bias_gelu = bias_gelu_neon,
+    .gradients = &gradient_kernels_neon,
+    .activate = activate_neon,
+    .activate_backward = activate_backward_neon,
+    .swiglu = swiglu_neon,
+    .swiglu_backward = swiglu_backward_neon,
     .layer_norm = layer_norm_neon,
+    .rms_norm = rms_norm_neon,
+    .layer_norm_backward = layer_norm_backward_neon,
+    .rms_norm_backward = rms_norm_backward_neon,
+    .cross_entropy = cross_entropy_neon,
 };

@@ -12,7 +12,9 @@
 #include <math.h>
 
 #include "kernel/decode_scalar.h"
+#include "kernel/dropout_scalar.h"
 #include "kernel/edit_scalar.h"
+#include "kernel/gradient_scalar.h"
 #include "kernel/layers_scalar.h"
 #include "kernel/storage_scalar.h"
 
@@ -130,9 +132,19 @@ const struct attn_kernels attn_kernels_scalar = {
     .subtract_distance = attn_subtract_distance_scalar,
     .exclude = attn_exclude_scalar,
     .exclusion_words = attn_exclusion_words_scalar,
+    .dropout = attn_dropout_scalar,
+    .multiply = attn_multiply_scalar,
     .widen = attn_widen_scalar,
     .narrow = attn_narrow_scalar,
     .decode = &attn_decode_kernels_scalar,
-    .bias_gelu = attn_bias_gelu_scalar,
+    .gradients = &attn_gradient_kernels_scalar,
+    .activate = attn_activate_scalar,
+    .activate_backward = attn_activate_backward_scalar,
+    .swiglu = attn_swiglu_scalar,
+    .swiglu_backward = attn_swiglu_backward_scalar,
     .layer_norm = attn_layer_norm_scalar,
+    .rms_norm = attn_rms_norm_scalar,
+    .layer_norm_backward = attn_layer_norm_backward_scalar,
+    .rms_norm_backward = attn_rms_norm_backward_scalar,
+    .cross_entropy = attn_cross_entropy_scalar,
 };

@@ -285,4 +285,51 @@ static inline vector vector_sums(const vector rows[VECTOR_LANES])
                          _mm256_permute2f128_ps(quads[0], quads[1], 0x31));
 }
 
+/* Words: VECTOR_LANES whole numbers of 32 bits, without sign, for random numbers. Products of them
+ * have 64 bits and so take two lanes; what goes on from there uses the even lanes alone, and what
+ * stands in the odd ones is of no meaning. */
+typedef __m256i word_vector;
+
+static inline word_vector words_set(uint32_t x)
+{
+    return _mm256_set1_epi32((int)x);
+}
+
+static inline word_vector words_load_aligned(const uint32_t *x)
+{
+    return _mm256_load_si256((const __m256i *)(const void *)x);
+}
+
+static inline word_vector words_xor(word_vector a, word_vector b)
+{
+    return _mm256_xor_si256(a, b);
+}
+
+/* Of the even lanes: the lower half of a·b in its lane, the upper half in the lane behind. */
+static inline word_vector words_multiply_even(word_vector a, word_vector b)
+{
+    return _mm256_mul_epu32(a, b);
+}
+
+/* The odd lanes in the even ones before them. */
+static inline word_vector words_odd_to_even(word_vector a)
+{
+    /* Not a shift: that would wait for the unit that multiplies. */
+    return _mm256_shuffle_epi32(a, _MM_SHUFFLE(3, 3, 1, 1));
+}
+
+/* The even lanes of `even` there, those of `odd` in the lanes behind. */
+static inline word_vector words_interleave(word_vector even, word_vector odd)
+{
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+
+static inline mask words_less(word_vector a, word_vector b)
+{
+    /* The instruction compares numbers with a sign: both are moved by 2³¹. */
+    const __m256i middle = _mm256_set1_epi32(INT32_MIN);
+    __m256i less = _mm256_cmpgt_epi32(_mm256_xor_si256(b, middle), _mm256_xor_si256(a, middle));
+    return _mm256_castsi256_ps(less);
+}
+
 #endif

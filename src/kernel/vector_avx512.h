@@ -277,4 +277,41 @@ static inline vector vector_sums(const vector rows[VECTOR_LANES])
                          _mm512_shuffle_f32x4(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
+typedef __m512i word_vector;
+
+static inline word_vector words_set(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+
+static inline word_vector words_load_aligned(const uint32_t *x)
+{
+    return _mm512_load_si512((const void *)x);
+}
+
+static inline word_vector words_xor(word_vector a, word_vector b)
+{
+    return _mm512_xor_si512(a, b);
+}
+
+static inline word_vector words_multiply_even(word_vector a, word_vector b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+
+static inline word_vector words_odd_to_even(word_vector a)
+{
+    return _mm512_castps_si512(_mm512_movehdup_ps(_mm512_castsi512_ps(a)));
+}
+
+static inline word_vector words_interleave(word_vector even, word_vector odd)
+{
+    return _mm512_mask_mov_epi32(even, 0xaaaa, _mm512_slli_epi64(odd, 32));
+}
+
+static inline mask words_less(word_vector a, word_vector b)
+{
+    return _mm512_cmplt_epu32_mask(a, b);
+}
+
 #endif

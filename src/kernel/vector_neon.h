@@ -240,4 +240,43 @@ static inline vector vector_sums(const vector rows[VECTOR_LANES])
     return vpaddq_f32(vpaddq_f32(rows[0], rows[1]), vpaddq_f32(rows[2], rows[3]));
 }
 
+typedef uint32x4_t word_vector;
+
+static inline word_vector words_set(uint32_t x)
+{
+    return vdupq_n_u32(x);
+}
+
+static inline word_vector words_load_aligned(const uint32_t *x)
+{
+    return vld1q_u32(x);
+}
+
+static inline word_vector words_xor(word_vector a, word_vector b)
+{
+    return veorq_u32(a, b);
+}
+
+static inline word_vector words_multiply_even(word_vector a, word_vector b)
+{
+    uint32x2_t even_a = vmovn_u64(vreinterpretq_u64_u32(a));
+    uint32x2_t even_b = vmovn_u64(vreinterpretq_u64_u32(b));
+    return vreinterpretq_u32_u64(vmull_u32(even_a, even_b));
+}
+
+static inline word_vector words_odd_to_even(word_vector a)
+{
+    return vreinterpretq_u32_u64(vshrq_n_u64(vreinterpretq_u64_u32(a), 32));
+}
+
+static inline word_vector words_interleave(word_vector even, word_vector odd)
+{
+    return vtrn1q_u32(even, odd);
+}
+
+static inline mask words_less(word_vector a, word_vector b)
+{
+    return vcltq_u32(a, b);
+}
+
 #endif

@@ -10,6 +10,8 @@ struct attn_kernels;
 struct compute {
     attn_context *attention;
     const struct attn_kernels *kernels;
+    double *attention_seconds; /* NULL, or where self-attention adds the time in attn_forward and
+                                  attn_backward */
 };
 
 /* With at most `threads` threads (≥ 1) here, and as many in a CBLAS that is OpenBLAS or shares the

@@ -8,10 +8,17 @@
 #include "base/error.h"
 #include "nn/linear.h"
 
+/* Which tokens of its sequence a token sees. */
+enum self_attention_sight {
+    SELF_ATTENTION_ALL,   /* all: BERT */
+    SELF_ATTENTION_CAUSAL /* itself and those before it: GPT */
+};
+
 struct self_attention {
-    struct linear query, key, value; /* [heads·d][width] each */
-    struct linear output;            /* [width][heads·d] */
+    struct linear query, key, value; /* width to heads·d each; parts of one matrix or three */
+    struct linear output;            /* heads·d to width */
     int64_t heads;
+    enum self_attention_sight sight;
 };
 
 /* Sequences of any lengths, one behind the other without padding. */
@@ -53,5 +60,41 @@ bool self_attention_forward(const struct compute *compute, const struct self_att
 
 /* Floats that self_attention_forward needs for a batch of `tokens` tokens. */
 int64_t self_attention_workspace(const struct self_attention *layer, int64_t tokens);
+
+/* Dropout of the attention weights while learning; see attn_params. */
+struct attention_dropout {
+    float rate; /* 0: none */
+    uint64_t seed;
+    int64_t first_sequence; /* of sequence 0, in the whole batch */
+};
+
+/* The forward pass of learning: as self_attention_forward, but y is written, with the output
+ * projection's bias, and is not x; `saved`, self_attention_workspace(...) floats, keeps for the
+ * backward pass q, k, v, the blended values and the row statistics. dropout may be NULL. */
+bool self_attention_learn(const struct compute *compute, const struct self_attention *layer,
+                          const struct packed_batch *batch, const struct attention_dropout *dropout,
+                          const float *x, float *y, float *saved, struct attn_error *error);
+
+struct self_attention_gradient {
+    struct linear_gradient query, key, value, output;
+};
+
+/* From dy[tokens][width] the gradients of the four projections and dx[tokens][width], written or
+ * added to. dx may be NULL, for one that is not wanted, or dy: with GRADIENT_ADD the gradient of
+ * the residual sum x + attention(x). x, dropout and saved are those of the forward pass. workspace:
+ * self_attention_backward_workspace(...) floats. What a failed call leaves in gradients is not
+ * stated. The same numbers for any number of threads, with the same CBLAS.
+ *
+ * Weights of query, key and value that are parts of one matrix (rows, or with LINEAR_IN_OUT
+ * columns, in this order, biases too) take one product instead of three, if their gradients lie
+ * alike. */
+bool self_attention_backward(const struct compute *compute, const struct self_attention *layer,
+                             const struct packed_batch *batch,
+                             const struct attention_dropout *dropout, const float *x,
+                             const float *saved, const float *dy, float *dx,
+                             enum gradient_mode dx_mode,
+                             const struct self_attention_gradient *gradient, float *workspace,
+                             struct attn_error *error);
+int64_t self_attention_backward_workspace(const struct self_attention *layer, int64_t tokens);
 
 #endif

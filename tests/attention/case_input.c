@@ -157,11 +157,23 @@ static attn_type read_type(const json_t *json)
     test_bail_out("a case has a dtype that is not known here");
 }
 
+static void read_dropout(const json_t *json, struct case_input *input)
+{
+    const json_t *seeds = json_object_get(json, "seeds");
+    input->problem.params.dropout = (float)case_number(json_object_get(json, "dropout"));
+    input->seed_count = seeds ? json_array_size(seeds) : 1;
+    if (input->seed_count > CASE_MAX_SEEDS)
+        test_bail_out("a case has too many seeds");
+    input->seeds[0] = 0;
+    for (size_t i = 0; i < json_array_size(seeds); i++)
+        input->seeds[i] = (uint64_t)json_integer_value(json_array_get(seeds, i));
+}
+
 bool case_input_read(const json_t *json, struct case_input *input)
 {
-    static const char *const known[] = {"q",      "k",      "v",           "scale", "softcap",
-                                        "bias",   "keep",   "key_lengths", "alibi", "sink",
-                                        "causal", "window", "dtype"};
+    static const char *const known[] = {
+        "q",     "k",    "v",      "scale",  "softcap", "bias", "keep",    "key_lengths",
+        "alibi", "sink", "causal", "window", "dtype",   "do",   "dropout", "seeds"};
     const char *field;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)json, field, value) {
@@ -204,5 +216,9 @@ bool case_input_read(const json_t *json, struct case_input *input)
     }
     params->sinks = sinks ? input->sinks : NULL;
     read_positions(json, input);
+    read_dropout(json, input);
+    input->d_o = (attn_tensor){0};
+    if (json_object_get(json, "do"))
+        input->d_o = case_tensor(json_object_get(json, "do"), type);
     return true;
 }

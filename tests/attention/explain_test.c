@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 
+#include "attention/context.h"
 #include "harness/attention_storage.h"
+#include "harness/dots.h"
 #include "harness/isa.h"
+#include "kernel/dot_kernels.h"
 
 static attn_explanation explain(attn_context *context, attn_operation operation,
                                 const struct attention_problem *problem)
@@ -37,6 +40,18 @@ static void precision_is_the_one_used(attn_context *context)
 
     problem.params.precision = ATTN_PRECISION_EXACT;
     CHECK_EQUAL(explain(context, ATTN_OPERATION_FORWARD, &problem).precision, ATTN_PRECISION_EXACT);
+}
+
+static void words_name_the_products(attn_context *context)
+{
+    struct attention_problem problem;
+    attention_make(&problem, &(struct attention_sizes){1, 2, 1, 3, 40, 8, 8}, 1);
+    attention_store(&problem, ATTN_BF16, ATTN_BF16, ATTN_BF16);
+    problem.params.precision = ATTN_PRECISION_BF16;
+    const struct attn_dot_kernels *dots = context->kernels->dots;
+    attn_explanation forward = explain(context, ATTN_OPERATION_FORWARD, &problem);
+    CHECK_CONTAINS(forward.text, dots->name);
+    CHECK_EQUAL(forward.panel_queries, dots->panel_vectors * context->kernels->vector_lanes);
 }
 
 static void words_name_the_numbers(attn_context *context)
@@ -125,6 +140,7 @@ static void workspace_is_what_is_taken(const void *argument)
 int main(void)
 {
     isa_each_context("precision is the one used", precision_is_the_one_used);
+    dots_each_context("the words name the products", words_name_the_products);
     isa_each_context("words name the numbers", words_name_the_numbers);
     test_run(workspace_is_what_is_taken, NULL, "workspace is what is taken");
     return test_finish();

@@ -4,8 +4,12 @@
 
 #include <math.h>
 
+#include <string.h>
+
+#include "base/cpu.h"
 #include "harness/attention_sequences.h"
 #include "harness/attention_storage.h"
+#include "harness/dots.h"
 #include "harness/isa.h"
 
 static const struct attention_sizes sizes[] = {
@@ -117,6 +121,35 @@ static void rows_are_their_own(attn_context *context)
         }
 }
 
+/* A query by itself, whose tiles then begin and end elsewhere, gives the bits that it gives among
+ * others. */
+static void queries_are_their_own(attn_context *context)
+{
+    enum { QUERIES = 150 };
+    const struct attention_sizes size = {1, 1, 1, QUERIES, QUERIES, 48, 40};
+    struct attention_problem problem, alone;
+    struct attention_result whole, part, expected;
+    make(&problem, &size, ATTN_BF16);
+    problem.params.causal = 1;
+    problem.params.window_left = 50;
+    attention_solve(context, &problem, &whole);
+    for (int64_t row = 0; row < QUERIES; row += 7) {
+        test_context("query %d", (int)row);
+        attention_copy(&problem, &alone);
+        alone.q.data = (uint16_t *)problem.q.data + row * problem.q.stride[2];
+        alone.q.shape[2] = 1;
+        alone.params.alignment = ATTN_ALIGN_OFFSET;
+        alone.params.offset = row;
+        attention_solve(context, &alone, &part);
+        attention_result_part(
+            &problem, &whole,
+            &(struct attention_part){
+                .query = row, .batches = 1, .heads = 1, .queries = 1, .keys = QUERIES},
+            &expected);
+        CHECK_SAME_RESULT(&part, &expected);
+    }
+}
+
 /* NaN and infinities in excluded keys and values. */
 static void excluded_rows_do_not_leak(attn_context *context)
 {
@@ -151,12 +184,43 @@ static void excluded_rows_do_not_leak(attn_context *context)
     }
 }
 
+#if defined(ATTN_WITH_AMX)
+static bool tiles_are_released(void)
+{
+    unsigned char shapes[64], released[64] = {0};
+    __asm__ volatile("sttilecfg %0" : "=m"(shapes));
+    return memcmp(shapes, released, sizeof shapes) == 0;
+}
+
+/* Threads go back to their owner without tiles, which would slow down what they do next. */
+static void gives_tiles_back(const void *argument)
+{
+    (void)argument;
+    if (!attn_cpu_has_bf16_tiles()) {
+        test_skip("no AMX here");
+        return;
+    }
+    attn_context *context = isa_context(ATTN_ISA_BEST, 1);
+    struct attention_problem problem;
+    struct attention_result result;
+    make(&problem, &sizes[3], ATTN_BF16);
+    attention_solve(context, &problem, &result);
+    CHECK(tiles_are_released());
+    attn_context_destroy(context);
+}
+#endif
+
 int main(void)
 {
     isa_each_context("keeps the bound of the precision", keeps_its_bound);
+    dots_each_context("keeps the bound of the precision", keeps_its_bound);
     isa_each_context("as exact where it is of no use", else_as_exact);
     isa_each_context("decode is explained as exact", decode_is_exact);
-    isa_each_context("bits of a row are its own", rows_are_their_own);
-    isa_each_context("excluded NaN and infinity do not leak", excluded_rows_do_not_leak);
+    dots_each_context("bits of a row are its own", rows_are_their_own);
+    dots_each_context("bits of a query are its own", queries_are_their_own);
+    dots_each_context("excluded NaN and infinity do not leak", excluded_rows_do_not_leak);
+#if defined(ATTN_WITH_AMX)
+    test_run(gives_tiles_back, NULL, "a call gives the tiles back");
+#endif
     return test_finish();
 }

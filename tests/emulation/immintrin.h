@@ -49,6 +49,32 @@ static inline void emulated_mask_storeu_ps(float *x, __mmask16 m, __m512 a)
 #undef _mm512_mask_storeu_ps
 #define _mm512_mask_storeu_ps(x, m, a) emulated_mask_storeu_ps(x, m, a)
 
+static inline __m512i emulated_maskz_loadu_epi16(__mmask32 m, const void *x)
+{
+    union emulated a;
+    for (int n = 0; n < 32; n++)
+        a.halves[n] = m >> n & 1 ? ((const uint16_t *)x)[n] : 0;
+    return a.integers;
+}
+#undef _mm512_maskz_loadu_epi16
+#define _mm512_maskz_loadu_epi16(m, x) emulated_maskz_loadu_epi16(m, x)
+
+static inline __m256i emulated_maskz_loadu_epi16_256(__mmask16 m, const void *x)
+{
+    return (union emulated){.integers = emulated_maskz_loadu_epi16(m, x)}.half_integers[0];
+}
+#undef _mm256_maskz_loadu_epi16
+#define _mm256_maskz_loadu_epi16(m, x) emulated_maskz_loadu_epi16_256(m, x)
+
+static inline void emulated_mask_storeu_epi32(void *x, __mmask16 m, __m512i a)
+{
+    for (int n = 0; n < 16; n++)
+        if (m >> n & 1)
+            ((uint32_t *)x)[n] = (union emulated){.integers = a}.words[n];
+}
+#undef _mm512_mask_storeu_epi32
+#define _mm512_mask_storeu_epi32(x, m, a) emulated_mask_storeu_epi32(x, m, a)
+
 /* Quarters 0 and 1 of the result from a, 2 and 3 from b, by two bits each. */
 static inline __m512 emulated_shuffle_f32x4(__m512 a, __m512 b, int quarters)
 {
@@ -60,6 +86,16 @@ static inline __m512 emulated_shuffle_f32x4(__m512 a, __m512 b, int quarters)
 #undef _mm512_shuffle_f32x4
 #define _mm512_shuffle_f32x4(a, b, quarters) emulated_shuffle_f32x4(a, b, quarters)
 
+static inline __m512 emulated_movehdup_ps(__m512 a)
+{
+    union emulated from = {.floats = a}, to;
+    for (int n = 0; n < 16; n++)
+        to.words[n] = from.words[n | 1];
+    return to.floats;
+}
+#undef _mm512_movehdup_ps
+#define _mm512_movehdup_ps(a) emulated_movehdup_ps(a)
+
 static inline __mmask32 emulated_testn_epi8_mask(__m256i a, __m256i b)
 {
     __m256i zero = _mm256_cmpeq_epi8(_mm256_and_si256(a, b), _mm256_setzero_si256());
@@ -67,6 +103,17 @@ static inline __mmask32 emulated_testn_epi8_mask(__m256i a, __m256i b)
 }
 #undef _mm256_testn_epi8_mask
 #define _mm256_testn_epi8_mask(a, b) emulated_testn_epi8_mask(a, b)
+
+static inline __mmask16 emulated_cmplt_epu32_mask(__m512i a, __m512i b)
+{
+    union emulated x = {.integers = a}, y = {.integers = b};
+    unsigned bits = 0;
+    for (int n = 0; n < 16; n++)
+        bits |= (unsigned)(x.words[n] < y.words[n]) << n;
+    return (__mmask16)bits;
+}
+#undef _mm512_cmplt_epu32_mask
+#define _mm512_cmplt_epu32_mask(a, b) emulated_cmplt_epu32_mask(a, b)
 
 static inline __m512 emulated_cvtepi32_ps(__m512i a)
 {

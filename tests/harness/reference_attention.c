@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "harness/guarded.h"
+#include "harness/reference_dropout.h"
 
 /* Weights below the smallest normal float may be flushed or rounded coarsely. */
 static const double smallest_weight = 0x1p-125;
@@ -74,6 +75,7 @@ static void blend_element(const attn_params *params, const attn_tensor *v, int64
             continue;
         double value =
             reference_element(params, v, params->value_scales, sequence, value_head, j, c);
+        value *= reference_dropout_factor(params, sequence->index, row->head, row->query, j);
         sum += weights[column] * value;
         size += weights[column] * fabs(value);
         error += weights[column] * (1 + row->magnitude[column]) * fabs(value);

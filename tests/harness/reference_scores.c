@@ -216,8 +216,11 @@ void reference_score_row(const attn_params *params, const attn_tensor *q, const 
     if (!params->change_scores)
         return;
     call_back(params, row);
-    for (int64_t j = 0; j < sequence->keys; j++)
-        if (j < span.begin || j >= span.end ||
-            !masks_keep(params, sequence, row->head, row->query, j))
-            row->score[sequence->key_begin + j] = -INFINITY;
+    for (int64_t j = 0; j < sequence->keys; j++) {
+        if (j >= span.begin && j < span.end &&
+            masks_keep(params, sequence, row->head, row->query, j))
+            continue;
+        row->score[sequence->key_begin + j] = -INFINITY;
+        row->magnitude[sequence->key_begin + j] = 0;
+    }
 }

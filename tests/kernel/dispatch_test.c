@@ -6,6 +6,8 @@
 #include "base/cpu.h"
 #include "harness/isa.h"
 #include "kernel/decode_kernels.h"
+#include "kernel/gradient_kernels.h"
+#include "kernel/kernel_table.h"
 
 static void table_is_complete(attn_isa isa)
 {
@@ -14,9 +16,17 @@ static void table_is_complete(attn_isa isa)
     CHECK(kernels->vector_lanes >= 1 && 2 * kernels->vector_lanes <= ATTN_MAX_LANES);
     CHECK(kernels->pack_queries && kernels->scores && kernels->raise_maximum && kernels->softmax);
     CHECK(kernels->accumulate && kernels->normalise && kernels->unpack_output);
-    CHECK(kernels->weights && kernels->bias_gelu && kernels->layer_norm);
+    CHECK(kernels->weights && kernels->activate && kernels->activate_backward);
+    CHECK(kernels->swiglu && kernels->swiglu_backward && kernels->cross_entropy);
+    CHECK(kernels->layer_norm && kernels->layer_norm_backward);
+    CHECK(kernels->rms_norm && kernels->rms_norm_backward);
     CHECK(kernels->soft_cap && kernels->add_bias && kernels->subtract_distance);
     CHECK(kernels->exclude && kernels->exclusion_words && kernels->widen && kernels->narrow);
+    CHECK(kernels->dropout && kernels->multiply);
+    CHECK(kernels->gradients != NULL);
+    if (kernels->gradients)
+        CHECK(kernels->gradients->dots && kernels->gradients->softmax &&
+              kernels->gradients->softmax_dropout && kernels->gradients->add_rows);
     CHECK(kernels->decode != NULL);
     if (kernels->decode)
         CHECK(kernels->decode->softmax && kernels->decode->merge && kernels->decode->finish &&
@@ -27,6 +37,7 @@ static void table_is_complete(attn_isa isa)
         CHECK(functions->pack && functions->unpack && functions->scores && functions->blend);
     }
     CHECK(!kernels->dots || (isa == ATTN_ISA_AVX512 && attn_cpu_has_bf16_dots()));
+    CHECK(!kernels->dots == !kernels->dot_gradients);
 }
 
 /* Whether code for `isa` may run where the best ISA is `best`: each architecture has a chain. */
@@ -73,6 +84,20 @@ static void limits_lower(const void *argument)
     }
 }
 
+/* The best products of bf16 pairs that the CPU has, and with the highest limit only. */
+static void products_are_the_best(const void *argument)
+{
+    (void)argument;
+    const struct attn_kernels *kernels = attn_kernels_for(ATTN_ISA_BEST);
+    CHECK(!kernels->dots == !attn_cpu_has_bf16_dots());
+    CHECK(!attn_kernels_for(ATTN_ISA_AVX2)->dots);
+    CHECK(!attn_cpu_has_bf16_tiles() || attn_cpu_has_bf16_dots());
+#if defined(ATTN_WITH_AMX)
+    CHECK((kernels == &attn_kernels_avx512_amx) == attn_cpu_has_bf16_tiles());
+    CHECK_EQUAL(attn_cpu_has_bf16_tiles(), attn_cpu_has_bf16_tiles());
+#endif
+}
+
 static void cpu_has_a_name_that_fits(const void *argument)
 {
     (void)argument;
@@ -91,6 +116,7 @@ int main(void)
     isa_each("the table is complete", table_is_complete);
     test_run(never_beyond_the_cpu, NULL, "no ISA beyond the CPU's or the limit");
     test_run(limits_lower, NULL, "a limit lowers within its architecture, else to plain C");
+    test_run(products_are_the_best, NULL, "the best products of bf16 pairs");
     test_run(cpu_has_a_name_that_fits, NULL, "the CPU's name fits the size given");
     return test_finish();
 }

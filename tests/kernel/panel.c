@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/compare.h"
+#include "harness/dots.h"
 #include "harness/isa.h"
 #include "harness/test.h"
 
@@ -10,15 +11,19 @@
 static panel_body *body_of_panels;
 static void (*body_of_kernels)(const struct attn_kernels *kernels);
 
+static void visit_both_panels(const struct attn_kernels *kernels)
+{
+    body_of_panels(kernels, kernels->vector_lanes);
+    body_of_panels(kernels, 2 * kernels->vector_lanes);
+}
+
 static void visit_kernels(attn_isa isa)
 {
     const struct attn_kernels *kernels = attn_kernels_for(isa);
-    if (body_of_kernels) {
+    if (body_of_kernels)
         body_of_kernels(kernels);
-        return;
-    }
-    body_of_panels(kernels, kernels->vector_lanes);
-    body_of_panels(kernels, 2 * kernels->vector_lanes);
+    else
+        visit_both_panels(kernels);
 }
 
 void panel_each(const char *name, panel_body *body)
@@ -32,6 +37,13 @@ void kernels_each(const char *name, void (*body)(const struct attn_kernels *kern
 {
     body_of_kernels = body;
     isa_each(name, visit_kernels);
+}
+
+void dot_panel_each(const char *name, panel_body *body)
+{
+    body_of_kernels = NULL;
+    body_of_panels = body;
+    dots_each(name, visit_both_panels);
 }
 
 float *random_panel(struct random_source *source, int64_t count, enum guard_side side)

@@ -15,6 +15,9 @@ void panel_each(const char *name, panel_body *body);
 /* Runs body for every ISA, for what needs no panel or all kinds of them. */
 void kernels_each(const char *name, void (*body)(const struct attn_kernels *kernels));
 
+/* Runs body as dots_each does, for both panels. */
+void dot_panel_each(const char *name, panel_body *body);
+
 /* A panel of kernel/kernel.h with `count` numbers in −2..2, or all of one value; guarded memory of
  * the test. */
 float *random_panel(struct random_source *source, int64_t count, enum guard_side side);

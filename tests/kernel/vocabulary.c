@@ -343,6 +343,58 @@ static void bits_of_words_and_zero_bytes(const void *argument)
     }
 }
 
+static uint32_t random_word(struct random_source *source)
+{
+    const uint32_t edges[] = {0, 1, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff};
+    return random_integer(source, 0, 3) ? (uint32_t)random_bits(source)
+                                        : edges[random_integer(source, 0, COUNT(edges) - 1)];
+}
+
+/* Every `apart`-th lane. */
+static void check_words(const char *what, word_vector actual, const uint32_t *expected, int apart)
+{
+    uint32_t lanes[VECTOR_LANES];
+    memcpy(lanes, &actual, sizeof lanes);
+    for (int n = 0; n < VECTOR_LANES; n += apart)
+        if (lanes[n] != expected[n])
+            test_fail(__FILE__, __LINE__, "%s, lane %d: %x, expected %x", what, n, lanes[n],
+                      expected[n]);
+}
+
+static void words_of_random_numbers(const void *argument)
+{
+    (void)argument;
+    struct random_source source = {26};
+    uint32_t *a = guarded_bytes(VECTOR_LANES * sizeof *a, 64, GUARD_BEHIND);
+    uint32_t *b = guarded_bytes(VECTOR_LANES * sizeof *b, 64, GUARD_BEHIND);
+    for (int round = 0; round < 2000; round++) {
+        uint32_t same[VECTOR_LANES], either[VECTOR_LANES], products[VECTOR_LANES];
+        uint32_t moved[VECTOR_LANES] = {0}, woven[VECTOR_LANES], less = 0;
+        for (int n = 0; n < VECTOR_LANES; n++) {
+            a[n] = random_word(&source);
+            b[n] = n % 3 ? random_word(&source) : a[n];
+        }
+        for (int n = 0; n < VECTOR_LANES; n++) {
+            int even = n - n % 2;
+            uint64_t product = (uint64_t)a[even] * b[even];
+            same[n] = a[0];
+            either[n] = a[n] ^ b[n];
+            products[n] = (uint32_t)(n % 2 ? product >> 32 : product);
+            moved[even] = a[n]; /* in the end the odd lane */
+            woven[n] = n % 2 ? b[even] : a[even];
+            less |= (uint32_t)(a[n] < b[n]) << n;
+        }
+        word_vector x = words_load_aligned(a), y = words_load_aligned(b);
+        check_words("load_aligned", x, a, 1);
+        check_words("set", words_set(a[0]), same, 1);
+        check_words("xor", words_xor(x, y), either, 1);
+        check_words("multiply_even", words_multiply_even(x, y), products, 1);
+        check_words("odd_to_even", words_odd_to_even(x), moved, 2);
+        check_words("interleave", words_interleave(x, y), woven, 1);
+        check_mask("less", words_less(x, y), less);
+    }
+}
+
 #define RUN(name, body) test_run(body, NULL, "vocabulary: " name " [" TEXT_OF(VOCABULARY_NAME) "]")
 
 void NAMED(vocabulary_, VOCABULARY_NAME)(void)
@@ -357,4 +409,5 @@ void NAMED(vocabulary_, VOCABULARY_NAME)(void)
     RUN("stored elements are widened", stored_elements_are_widened);
     RUN("stored elements are rounded", stored_elements_are_rounded);
     RUN("bits of words and zero bytes", bits_of_words_and_zero_bytes);
+    RUN("words of random numbers", words_of_random_numbers);
 }

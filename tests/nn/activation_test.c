@@ -4,7 +4,9 @@
 
 #include "case_file.h"
 #include "cmocka_test.h"
+#include "differences.h"
 #include "each_isa.h"
+#include "each_thread_count.h"
 #include "nn/activation.h"
 
 static void check_case(const struct compute *compute, const char *name, enum activation activation)
@@ -48,6 +50,11 @@ static double rectified(double x)
     return x > 0.0 ? x : 0.0;
 }
 
+static double silu(double x)
+{
+    return x / (1.0 + exp(-x));
+}
+
 /* Values close to each other, over and far beyond the range where the function bends. */
 static void follow(const struct compute *compute, enum activation activation,
                    double (*definition)(double))
@@ -77,6 +84,7 @@ static void definitions(const struct compute *compute)
     follow(compute, ACTIVATION_GELU_ERF, gelu);
     follow(compute, ACTIVATION_GELU_TANH, gelu_by_tanh);
     follow(compute, ACTIVATION_RELU, rectified);
+    follow(compute, ACTIVATION_SILU, silu);
 }
 
 static void test_definitions(void **state)
@@ -89,7 +97,7 @@ static void test_definitions(void **state)
 static void bias_by_column(const struct compute *compute)
 {
     for (int64_t width = 1; width <= 37; width++)
-        for (int activation = ACTIVATION_GELU_ERF; activation <= ACTIVATION_RELU; activation++) {
+        for (int activation = ACTIVATION_GELU_ERF; activation <= ACTIVATION_SILU; activation++) {
             enum { ROWS = 3 };
             float x[ROWS * 37], sums[ROWS * 37], bias[37];
             for (int64_t c = 0; c < width; c++)
@@ -112,7 +120,7 @@ static void test_bias_by_column(void **state)
 
 static void nan_stays(const struct compute *compute)
 {
-    for (int activation = ACTIVATION_GELU_ERF; activation <= ACTIVATION_RELU; activation++) {
+    for (int activation = ACTIVATION_GELU_ERF; activation <= ACTIVATION_SILU; activation++) {
         float x[] = {1.0f, NAN, -1.0f, INFINITY};
         activation_forward(compute, (enum activation)activation, 1, 4, NULL, x);
         assert_true(isnan(x[1]));
@@ -127,24 +135,94 @@ static void test_nan_stays(void **state)
     each_isa(1, nan_stays);
 }
 
+enum { HEIGHT = 3, WIDTH = 37, COUNT = HEIGHT * WIDTH };
+
+/* Σ dy·y with x = gate and up, one behind the other. */
+struct weighted {
+    const float *dy;
+    double (*definition)(double);
+};
+
+static double activated(const double *x, const void *user)
+{
+    const struct weighted *weighted = user;
+    double sum = 0.0;
+    for (int n = 0; n < COUNT; n++)
+        sum += (double)weighted->dy[n] * weighted->definition(x[n]);
+    return sum;
+}
+
+static double gated(const double *x, const void *user)
+{
+    const struct weighted *weighted = user;
+    double sum = 0.0;
+    for (int n = 0; n < COUNT; n++)
+        sum += (double)weighted->dy[n] * silu(x[n]) * x[COUNT + n];
+    return sum;
+}
+
+static void gradients(const struct compute *compute)
+{
+    float x[2 * COUNT], dy[COUNT], gradient[2 * COUNT], y[COUNT], in_place[COUNT];
+    for (int n = 0; n < 2 * COUNT; n++)
+        x[n] = 5.0f * sinf((float)n * 0.7f + 0.1f);
+    for (int n = 0; n < COUNT; n++)
+        dy[n] = cosf((float)n * 1.3f);
+    double *wide = in_double(x, 2 * COUNT);
+    double (*const definitions[])(double) = {gelu, gelu_by_tanh, rectified, silu};
+    for (int a = ACTIVATION_GELU_ERF; a <= ACTIVATION_SILU; a++) {
+        const enum activation activation = (enum activation)a;
+        const struct weighted weighted = {dy, definitions[a]};
+        activation_backward(compute, activation, HEIGHT, WIDTH, x, dy, gradient);
+        assert_gradient(gradient, activated, wide, COUNT, &weighted, 1e-6);
+
+        memcpy(in_place, dy, sizeof dy);
+        activation_backward(compute, activation, HEIGHT, WIDTH, x, in_place, in_place);
+        assert_memory_equal(in_place, gradient, sizeof in_place);
+
+        activation_apply(compute, activation, HEIGHT, WIDTH, x, y);
+        memcpy(in_place, x, sizeof in_place);
+        activation_forward(compute, activation, HEIGHT, WIDTH, NULL, in_place);
+        assert_memory_equal(y, in_place, sizeof y);
+    }
+    const struct weighted weighted = {dy, silu};
+    swiglu_backward(compute, HEIGHT, WIDTH, x, x + COUNT, dy, gradient, gradient + COUNT);
+    assert_gradient(gradient, gated, wide, 2 * COUNT, &weighted, 5e-6);
+    swiglu_forward(compute, HEIGHT, WIDTH, x, x + COUNT, y);
+    for (int n = 0; n < COUNT; n++)
+        assert_true(fabs((double)y[n] - silu(wide[n]) * wide[COUNT + n]) <= 5e-6);
+    free(wide);
+}
+
+static void test_gradients(void **state)
+{
+    (void)state;
+    each_isa(2, gradients);
+}
+
+enum { MANY_ROWS = 97, MANY_COLUMNS = 1537, MANY = MANY_ROWS * MANY_COLUMNS };
+
+static void all_of_many(const struct compute *compute, float *result)
+{
+    float *x = malloc(MANY * sizeof *x);
+    assert_non_null(x);
+    for (int n = 0; n < MANY; n++)
+        x[n] = (float)(n % 1001) * 0.01f - 5.0f;
+    for (int a = ACTIVATION_GELU_ERF; a <= ACTIVATION_SILU; a++) {
+        const enum activation activation = (enum activation)a;
+        activation_apply(compute, activation, MANY_ROWS, MANY_COLUMNS, x, result);
+        activation_backward(compute, activation, MANY_ROWS, MANY_COLUMNS, x, x, result + MANY);
+        result += 2 * MANY;
+    }
+    swiglu_forward(compute, MANY_ROWS, MANY_COLUMNS, x, x, result);
+    swiglu_backward(compute, MANY_ROWS, MANY_COLUMNS, x, x, x, result + MANY, result + 2 * MANY);
+    free(x);
+}
+
 static void test_threads_give_the_same_bits(void **state)
 {
     (void)state;
-    enum { ROWS = 97, WIDTH = 1537 };
-    float *one = malloc(ROWS * WIDTH * sizeof *one), *four = malloc(ROWS * WIDTH * sizeof *four);
-    assert_non_null(one);
-    assert_non_null(four);
-    for (int n = 0; n < ROWS * WIDTH; n++)
-        one[n] = four[n] = (float)(n % 1001) * 0.01f - 5.0f;
-    struct compute single = make_compute(1);
-    activation_forward(&single, ACTIVATION_GELU_ERF, ROWS, WIDTH, NULL, one);
-    compute_destroy(&single);
-    struct compute several = make_compute(4);
-    activation_forward(&several, ACTIVATION_GELU_ERF, ROWS, WIDTH, NULL, four);
-    compute_destroy(&several);
-    assert_memory_equal(one, four, ROWS * WIDTH * sizeof *one);
-    free(one);
-    free(four);
+    each_thread_count(11 * MANY, all_of_many);
 }
 
 static void test_names(void **state)
@@ -159,13 +237,15 @@ static void test_names(void **state)
         {"gelu_pytorch_tanh", ACTIVATION_GELU_TANH},
         {"gelu_fast", ACTIVATION_GELU_TANH},
         {"relu", ACTIVATION_RELU},
+        {"silu", ACTIVATION_SILU},
+        {"swish", ACTIVATION_SILU},
     };
     enum activation activation;
     for (size_t n = 0; n < sizeof known / sizeof known[0]; n++) {
         assert_true(activation_from_name(known[n].name, &activation));
         assert_int_equal(activation, known[n].activation);
     }
-    const char *const unknown[] = {"snake", "GELU", "gelu ", "quick_gelu", "relu6", "silu", ""};
+    const char *const unknown[] = {"snake", "GELU", "gelu ", "quick_gelu", "relu6", "swiglu", ""};
     for (size_t n = 0; n < sizeof unknown / sizeof unknown[0]; n++)
         assert_false(activation_from_name(unknown[n], &activation));
 }
@@ -173,11 +253,9 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handed_cases),
-        cmocka_unit_test(test_definitions),
-        cmocka_unit_test(test_bias_by_column),
-        cmocka_unit_test(test_nan_stays),
-        cmocka_unit_test(test_threads_give_the_same_bits),
+        cmocka_unit_test(test_handed_cases),   cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_bias_by_column), cmocka_unit_test(test_nan_stays),
+        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_threads_give_the_same_bits),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,8 @@ static struct problem make_problem(int64_t width, int64_t heads, int64_t d, int6
                                        &problem.layer.value, &problem.layer.output};
     for (int n = 0; n < MATRICES; n++) {
         float *weight = problem.weights + n * (a_matrix + a_bias);
-        *layers[n] = (struct linear){weight, weight + a_matrix, width, inner};
+        *layers[n] =
+            (struct linear){.weight = weight, .bias = weight + a_matrix, .in = width, .out = inner};
     }
     problem.layer.output.in = inner;
     problem.layer.output.out = width;
@@ -170,7 +171,8 @@ static void test_adds_to_its_input(void **state)
     each_isa(1, adds_to_its_input);
 }
 
-/* A handed case of one batch without masks: y = … + bo. */
+/* A handed case of one batch without masks, and its laws: zeros as biases, and Wq, Wk and Wv as one
+ * matrix, change nothing. */
 static void no_bias(const struct compute *compute)
 {
     json_t *file = test_data_json("cases/layers.json");
@@ -196,6 +198,15 @@ static void no_bias(const struct compute *compute)
         layers[n]->bias = zeros;
     assert_true(run(compute, &layer, starts, 1, x, with_zeros, NULL, &error));
     assert_memory_equal(y, with_zeros, sizeof y);
+
+    float packed[3 * 16], of_packed[12];
+    for (int n = 0; n < 3; n++) {
+        memcpy(packed + n * 16, weights[n], 16 * sizeof *packed);
+        layers[n]->weight = packed + n * 16;
+        layers[n]->bias = NULL;
+    }
+    assert_true(run(compute, &layer, starts, 1, x, of_packed, NULL, &error));
+    assert_near(of_packed, y, 12, 1e-6);
 
     for (int n = 0; n < MATRICES; n++)
         free(weights[n]);
