@@ -76,27 +76,36 @@ def reference_encoding(tokenizer, text, pair):
     return {"tokens": tokens, "words": words}
 
 
-def main():
-    program, directory = sys.argv[1:3]
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 10000
-    source = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    tokenizer = Tokenizer.from_file(directory + "/tokenizer.json")
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+def random_inputs(source, count):
     inputs = []
     for _ in range(count):
         pair = random_text(source) if source.random() < 0.2 else None
         inputs.append({"text": random_text(source), "pair": pair, "plain": source.random() < 0.1})
+    return inputs
+
+
+def compare(program, directory, inputs):
+    """Exits with 1 where an input has another encoding."""
+    tokenizer = Tokenizer.from_file(str(directory) + "/tokenizer.json")
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
     lines = "".join(json.dumps(i) + "\n" for i in inputs)
     answers = subprocess.run([program, directory], input=lines, capture_output=True, text=True, check=True)
     answers = answers.stdout.splitlines()
-    assert len(answers) == count, (len(answers), count)
+    assert len(answers) == len(inputs), (len(answers), len(inputs))
     for given, answer in zip(inputs, answers):
         tokenizer.encode_special_tokens = given["plain"]
         expected = reference_encoding(tokenizer, given["text"], given["pair"])
         if json.loads(answer) != expected:
             print(json.dumps(given), json.dumps(expected), answer, sep="\n")
             sys.exit(1)
+
+
+def main():
+    program, directory = sys.argv[1:3]
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 10000
+    source = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+    compare(program, directory, random_inputs(source, count))
     print(f"{count} texts agree")
 
 

@@ -8,7 +8,7 @@
 static bool check_token(const struct tokenizer *tokenizer, json_int_t id, const char *name,
                         struct attn_error *error)
 {
-    const struct vocabulary *vocabulary = &tokenizer->model.vocabulary;
+    const struct vocabulary *vocabulary = tokenizer->vocabulary;
     if (id >= 0 && id < vocabulary->size && vocabulary_spelling(vocabulary, (int32_t)id))
         return true;
     return attn_error_set(error,
@@ -130,14 +130,33 @@ static bool read_bert(struct tokenizer *tokenizer, const json_t *processor,
            attn_error_memory(error);
 }
 
+static bool set_bare(struct tokenizer *tokenizer, struct attn_error *error)
+{
+    return (sequence_template_bare(&tokenizer->single, false) &&
+            sequence_template_bare(&tokenizer->pair, true)) ||
+           attn_error_memory(error);
+}
+
+/* Adds no token, and may trim their places. */
+static bool read_byte_level(struct tokenizer *tokenizer, const json_t *processor,
+                            struct attn_error *error)
+{
+    static const char *place = "tokenizer.json: post_processor";
+    bool prefix_space, trim;
+    if (!json_field_flag(processor, place, "add_prefix_space", &prefix_space, error) ||
+        !json_field_flag(processor, place, "trim_offsets", &trim, error))
+        return false;
+    if (trim)
+        tokenizer->byte_level.trim = prefix_space ? BYTE_LEVEL_TRIM_BUT_PREFIX : BYTE_LEVEL_TRIM;
+    return set_bare(tokenizer, error);
+}
+
 bool template_read_json(struct tokenizer *tokenizer, const json_t *processor,
                         struct attn_error *error)
 {
     static const char *place = "tokenizer.json: post_processor";
     if (!processor)
-        return (sequence_template_bare(&tokenizer->single, false) &&
-                sequence_template_bare(&tokenizer->pair, true)) ||
-               attn_error_memory(error);
+        return set_bare(tokenizer, error);
 
     processor = json_unwrap_sequence(processor, place, "processors", error);
     if (!processor)
@@ -149,7 +168,9 @@ bool template_read_json(struct tokenizer *tokenizer, const json_t *processor,
         return read_sequence(tokenizer, &tokenizer->single, processor, "single", TEMPLATE_TEXT,
                              error) &&
                read_sequence(tokenizer, &tokenizer->pair, processor, "pair", TEMPLATE_PAIR, error);
-    return attn_error_set(error,
-                          "%s %s is not implemented, expected TemplateProcessing or BertProcessing",
-                          place, type);
+    bool is_byte_pair = tokenizer->kind == TOKENIZER_BYTE_PAIR;
+    if (is_byte_pair && strcmp(type, "ByteLevel") == 0)
+        return read_byte_level(tokenizer, processor, error);
+    return attn_error_set(error, "%s %s is not implemented, expected TemplateProcessing or %s",
+                          place, type, is_byte_pair ? "ByteLevel" : "BertProcessing");
 }

@@ -6,8 +6,8 @@
 
 #include "text/tokenizer_parts.h"
 
-/* TemplateProcessing, BertProcessing, or a Sequence of one of them; NULL for none, which adds
- * nothing. The tokenizer's vocabulary must have every token that is named. */
+/* TemplateProcessing, BertProcessing, for byte pairs ByteLevel, or a Sequence of one of them; NULL
+ * for none, which adds nothing. The tokenizer's vocabulary must have every token that is named. */
 bool template_read_json(struct tokenizer *tokenizer, const json_t *processor,
                         struct attn_error *error);
 

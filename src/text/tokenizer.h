@@ -1,8 +1,10 @@
-/* Text to the token ids of a BERT model, and back to what stands where in the text.
+/* Text to the token ids of a model, and back to what stands where in the text: WordPiece as BERT
+ * has it, or byte-level BPE as GPT-2 has it, as the directory says.
  *
  * Follows the reference tokenizer (Hugging Face's tokenizers) id for id: special tokens are cut out
  * of the raw text, the rest is normalised (BertNormalizer), split into words (BertPreTokenizer),
- * and each word into pieces by greedy longest match (WordPiece). */
+ * and each word into pieces by greedy longest match (WordPiece); or it is split as it is by GPT-2's
+ * pattern (ByteLevel), and each word's bytes are merged pair by pair (BPE). */
 #ifndef ATTN_TEXT_TOKENIZER_H
 #define ATTN_TEXT_TOKENIZER_H
 
@@ -10,13 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 struct tokenizer;
 
-/* Reads DIRECTORY/tokenizer.json, or where there is none vocab.txt (with do_lower_case,
- * strip_accents, tokenize_chinese_chars of tokenizer_config.json where that is there). Truncation
- * and padding settings are ignored. A component that is not implemented is refused by name. */
+/* Reads DIRECTORY/tokenizer.json; where there is none vocab.txt (with do_lower_case, strip_accents,
+ * tokenize_chinese_chars of tokenizer_config.json where that is there); and where that is missing
+ * too, vocab.json and merges.txt of GPT-2 (with add_prefix_space of tokenizer_config.json).
+ * Truncation and padding settings are ignored. A component that is not implemented is refused by
+ * name. */
 bool tokenizer_open(struct tokenizer **tokenizer, const char *directory, struct attn_error *error);
 void tokenizer_close(struct tokenizer *tokenizer); /* NULL is allowed */
 
@@ -27,10 +32,11 @@ struct token {
     int32_t type; /* 0 for the first text, 1 for the pair (what follows it up to its [SEP]) */
     int32_t text; /* which text begin and end point into: 0, 1, or −1 for an added token */
     int32_t word; /* its word, or TOKEN_NO_WORD for one that the template added ([CLS], [SEP]) */
-    size_t begin, end; /* bytes of that text as it was given */
+    size_t begin, end; /* bytes of that text as it was given, characters whole */
 };
 
-/* What the pre-tokenizer splits. A special token that stands in the text is a word of its own. */
+/* What the pre-tokenizer splits, of at least one token. A special token that stands in the text is
+ * a word of its own. A word of byte pairs begins with the space before it, where it has one. */
 struct word {
     int32_t text;
     size_t begin, end; /* bytes of that text as it was given */
@@ -68,5 +74,18 @@ const char *tokenizer_piece(const struct tokenizer *tokenizer, int32_t id);
 
 /* One more than the largest id. */
 int32_t tokenizer_size(const struct tokenizer *tokenizer);
+
+enum tokenizer_kind { TOKENIZER_WORD_PIECE, TOKENIZER_BYTE_PAIR };
+enum tokenizer_kind tokenizer_get_kind(const struct tokenizer *tokenizer);
+
+/* The id of an added token by its spelling ("[MASK]", "<|endoftext|>"), −1 where there is none. */
+int32_t tokenizer_special(const struct tokenizer *tokenizer, const char *spelling);
+
+/* The bytes that ids stand for, appended to `text`: byte-level BPE gives back what was encoded;
+ * WordPiece joins pieces and separates words by spaces. Special tokens are left out. Bytes of a
+ * character that is cut are kept as they are: the caller waits for the rest or drops them. An id
+ * that is not in the vocabulary is refused, and nothing appended. */
+bool tokenizer_decode(const struct tokenizer *tokenizer, const int32_t *ids, size_t count,
+                      struct attn_buffer *text, struct attn_error *error);
 
 #endif

@@ -63,9 +63,9 @@ static bool find_special(const struct vocabulary *vocabulary, const char *spelli
 
 static bool add_specials(struct tokenizer *tokenizer, struct attn_error *error)
 {
-    struct vocabulary *vocabulary = &tokenizer->model.vocabulary;
+    struct vocabulary *vocabulary = tokenizer->vocabulary;
     int32_t cls, sep;
-    if (!find_special(vocabulary, "[UNK]", &tokenizer->model.unknown_id, error) ||
+    if (!find_special(vocabulary, "[UNK]", &tokenizer->word_piece.unknown_id, error) ||
         !find_special(vocabulary, "[CLS]", &cls, error) ||
         !find_special(vocabulary, "[SEP]", &sep, error))
         return false;
@@ -114,7 +114,8 @@ static bool read_config(struct bert_normalizer *normalizer, const char *path,
 bool tokenizer_read_vocabulary(struct tokenizer *tokenizer, const char *path,
                                const char *config_path, struct attn_error *error)
 {
-    struct word_piece *model = &tokenizer->model;
+    struct word_piece *model = &tokenizer->word_piece;
+    tokenizer_set_kind(tokenizer, TOKENIZER_WORD_PIECE);
     model->prefix = malloc(sizeof "##");
     if (!model->prefix)
         return attn_error_memory(error);

@@ -27,6 +27,35 @@ bool unicode_is_space(uint32_t c)
            c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+static bool is_in_runs(const struct unicode_run *runs, int count, uint32_t code_point)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (runs[middle].last < code_point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && runs[low].first <= code_point;
+}
+
+enum unicode_kind unicode_kind_of(uint32_t c)
+{
+    if (c < 0x80) {
+        if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+            return UNICODE_LETTER;
+        if (c >= '0' && c <= '9')
+            return UNICODE_NUMBER;
+        return unicode_is_space(c) ? UNICODE_SPACE : UNICODE_OTHER;
+    }
+    if (is_in_runs(unicode_letters, unicode_letter_count, c))
+        return UNICODE_LETTER;
+    if (is_in_runs(unicode_numbers, unicode_number_count, c))
+        return UNICODE_NUMBER;
+    return unicode_is_space(c) ? UNICODE_SPACE : UNICODE_OTHER;
+}
+
 bool unicode_is_ideograph(uint32_t c)
 {
     /* The gap from U+2B820 to U+2B91F is the reference's. */
@@ -38,12 +67,9 @@ bool unicode_is_ideograph(uint32_t c)
 
 bool unicode_is_word_character(uint32_t c)
 {
+    if (unicode_kind_of(c) == UNICODE_LETTER)
+        return true;
     switch (utf8proc_category((utf8proc_int32_t)c)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
     case UTF8PROC_CATEGORY_MN:
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME:

@@ -1,4 +1,4 @@
-/* What BERT's pre-processing asks about one code point.
+/* What the pre-processing of BERT and of GPT-2 asks about one code point.
  *
  * Answers are those of the reference tokenizer, whatever Unicode version the machine's libraries
  * have: a character of a later version than the reference's tables is UNICODE_PLAIN to it.
@@ -35,12 +35,26 @@ enum unicode_class unicode_class_of(uint32_t code_point);
 /* The property White_Space. */
 bool unicode_is_space(uint32_t code_point);
 
+/* First and last of a run of code points. */
+struct unicode_run {
+    uint32_t first, last;
+};
+
+/* \p{L} and \p{N} of the reference's regular expressions, ascending and disjoint. */
+extern const struct unicode_run unicode_letters[], unicode_numbers[];
+extern const int unicode_letter_count, unicode_number_count;
+
+/* What a code point is to the pattern by which GPT-2 splits a text. */
+enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE };
+
+enum unicode_kind unicode_kind_of(uint32_t code_point);
+
 /* The blocks that BERT sets apart with spaces, character by character. */
 bool unicode_is_ideograph(uint32_t code_point);
 
 /* Letters, marks, decimal digits, connectors and joiners: what \w matches in a regular expression.
- * Alone of these answers it follows utf8proc's Unicode version; it decides only whether an added
- * token that must be a single word is one. */
+ * For all but letters it follows utf8proc's Unicode version; it decides only whether an added token
+ * that must be a single word is one. */
 bool unicode_is_word_character(uint32_t code_point);
 
 enum { UNICODE_DECOMPOSITION_LIMIT = 4 };

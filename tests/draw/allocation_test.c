@@ -2,6 +2,7 @@
 
 #include "cmocka_test.h"
 #include "draw/attention_map.h"
+#include "draw/curve.h"
 #include "draw/terminal.h"
 
 static const char *const labels[] = {"a<b", "مرحبا", "\n", "Donaudampfschifffahrtsgesellschaft"};
@@ -50,6 +51,24 @@ static bool draw(void *user, struct attn_error *error)
     return drawn;
 }
 
+static bool draw_curve(void *user, struct attn_error *error)
+{
+    (void)user;
+    static const double numbers[] = {3, 1, 2};
+    static const struct curve_series series = {"training", 3, numbers, numbers};
+    static const struct curve curve = {"title", "step", "loss", &series, 1};
+    struct attn_buffer out = {0};
+    bool drawn = curve_svg(&curve, &out, error);
+    attn_buffer_release(&out);
+    return drawn;
+}
+
+static void a_curve_reports_a_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(allocation_sweep(draw_curve, NULL) > 0);
+}
+
 static void every_format_reports_a_failed_allocation(void **state)
 {
     (void)state;
@@ -90,6 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_reports_a_failed_allocation),
+        cmocka_unit_test(a_curve_reports_a_failed_allocation),
         cmocka_unit_test(png_reports_a_failed_allocation),
         cmocka_unit_test(a_ranking_remembers_a_failed_allocation),
     };

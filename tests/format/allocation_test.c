@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cmocka_test.h"
 #include "format/checkpoint.h"
+#include "format/safetensors_write.h"
 #include "model_file.h"
 #include "scratch_folder.h"
 
@@ -88,12 +89,34 @@ static void files(void **state)
     scratch_folder_remove(folder);
 }
 
+static bool write_tensors(void *user, struct attn_error *error)
+{
+    static const int64_t shape[] = {2, 2};
+    static const float numbers[] = {1, 2, 3, 4};
+    static const char *const metadata[] = {"format", "pt"};
+    const struct written_tensor tensors[] = {{"first", 2, shape, numbers},
+                                             {"second", 1, shape, numbers}};
+    return safetensors_write(user, tensors, 2, metadata, 2, error);
+}
+
+static void written_tensors(void **state)
+{
+    (void)state;
+    char *folder = scratch_folder_create();
+    char *path = attn_path_join(folder, "model.safetensors");
+    assert_true(allocation_sweep(write_tensors, path) >= 3);
+    assert_int_equal(scratch_count(folder), 1);
+    free(path);
+    scratch_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(buffers),
         cmocka_unit_test(files),
+        cmocka_unit_test(written_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,20 @@ static void test_json(void **state)
         "{\"[UNK]\": 0, \"[SEP]\": 2, \"[MASK]\": 4, \"the\": 5, \"rain\": 6}}}");
 }
 
+static void test_bytes_json(void **state)
+{
+    (void)state;
+    sweep(
+        "tokenizer.json",
+        "{\"added_tokens\": [{\"id\": 9, \"content\": \"[MASK]\", \"special\": true, "
+        "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false}, "
+        "{\"id\": 8, \"content\": \"<x>\", \"special\": false, \"single_word\": false, "
+        "\"lstrip\": false, \"rstrip\": false, \"normalized\": true}], \"pre_tokenizer\": {\"type\": "
+        "\"ByteLevel\", \"add_prefix_space\": true}, \"post_processor\": {\"type\": \"ByteLevel\", "
+        "\"add_prefix_space\": true, \"trim_offsets\": true}, \"model\": {\"type\": \"BPE\", "
+        "\"vocab\": {\"a\": 0, \"r\": 1, \"o\": 2, \"ra\": 3}, \"merges\": [[\"r\", \"a\"]]}}");
+}
+
 static void test_vocabulary_file(void **state)
 {
     (void)state;
@@ -67,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_bytes_json),
         cmocka_unit_test(test_vocabulary_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Answers each line {"text", "pair", "plain"} on standard input with one of
  * {"tokens": [[id, type, text, word, begin, end]], "words": [[text, begin, end]]}: the side of attn
- * for scripts/compare_tokenizer.py.
+ * for scripts/compare_tokenizer*.py.
  *
  *     encode_lines MODEL_DIRECTORY */
 #include <jansson.h>

@@ -7,23 +7,43 @@
 #include "base/buffer.h"
 #include "scratch_folder.h"
 
-json_t *small_description(const json_t *change)
+static json_t *describe(const char *file, const json_t *change)
 {
-    json_t *description = test_data_json("golden/tokenizer_small.json");
+    json_t *description = test_data_json(file);
     if (change)
         assert_int_equal(json_object_update(description, (json_t *)change), 0);
     return description;
 }
 
-json_t *small_description_with(const char *change)
+json_t *small_description(const json_t *change)
+{
+    return describe("golden/tokenizer_small.json", change);
+}
+
+json_t *bytes_description(const json_t *change)
+{
+    return describe("golden/tokenizer_bytes.json", change);
+}
+
+static json_t *describe_with(json_t *(*description_of)(const json_t *change), const char *change)
 {
     json_error_t problem;
     json_t *fields = json_loads(change, 0, &problem);
     if (!fields)
         fail_msg("%s: %s", change, problem.text);
-    json_t *description = small_description(fields);
+    json_t *description = description_of(fields);
     json_decref(fields);
     return description;
+}
+
+json_t *small_description_with(const char *change)
+{
+    return describe_with(small_description, change);
+}
+
+json_t *bytes_description_with(const char *change)
+{
+    return describe_with(bytes_description, change);
 }
 
 bool try_text(const char *text, size_t size, struct tokenizer **tokenizer, struct attn_error *error)
@@ -54,12 +74,31 @@ struct tokenizer *open_description(const json_t *description)
     return tokenizer;
 }
 
-struct tokenizer *open_small(const char *change)
+void assert_description_refused(const json_t *description, const char *words)
 {
-    json_t *description = small_description_with(change ? change : "{}");
+    struct tokenizer *tokenizer;
+    struct attn_error error = {""};
+    if (try_description(description, &tokenizer, &error))
+        fail_msg("opened, expected \"%s\"", words);
+    assert_null(tokenizer);
+    assert_message(&error, words);
+}
+
+static struct tokenizer *open_and_release(json_t *description)
+{
     struct tokenizer *tokenizer = open_description(description);
     json_decref(description);
     return tokenizer;
+}
+
+struct tokenizer *open_small(const char *change)
+{
+    return open_and_release(small_description_with(change ? change : "{}"));
+}
+
+struct tokenizer *open_bytes(const char *change)
+{
+    return open_and_release(bytes_description_with(change ? change : "{}"));
 }
 
 struct tokenizer *open_model(void)
@@ -132,4 +171,61 @@ char *expand_text(const json_t *text, size_t *size)
     char *empty = calloc(1, 1); /* an empty pair is not the same as none */
     assert_non_null(empty);
     return empty;
+}
+
+static json_int_t number(const json_t *array, size_t index)
+{
+    return json_integer_value(json_array_get(array, index));
+}
+
+static void compare_tokens(const struct encoding *encoding, const json_t *expected)
+{
+    assert_int_equal(encoding->token_count, json_array_size(expected));
+    for (size_t i = 0; i < encoding->token_count; i++) {
+        const struct token *token = &encoding->tokens[i];
+        const json_t *row = json_array_get(expected, i);
+        assert_int_equal(token->id, number(row, 0));
+        assert_int_equal(token->type, number(row, 1));
+        assert_int_equal(token->text, number(row, 2));
+        assert_int_equal(token->word, number(row, 3));
+        assert_int_equal(token->begin, number(row, 4));
+        assert_int_equal(token->end, number(row, 5));
+    }
+}
+
+static void compare_words(const struct encoding *encoding, const json_t *expected)
+{
+    assert_int_equal(encoding->word_count, json_array_size(expected));
+    for (size_t i = 0; i < encoding->word_count; i++) {
+        const struct word *word = &encoding->words[i];
+        const json_t *row = json_array_get(expected, i);
+        assert_int_equal(word->text, number(row, 0));
+        assert_int_equal(word->begin, number(row, 1));
+        assert_int_equal(word->end, number(row, 2));
+    }
+}
+
+static void compare_answer(const struct tokenizer *tokenizer, const json_t *answer)
+{
+    size_t size, pair_size = 0;
+    const json_t *pair_json = json_object_get(answer, "pair");
+    char *text = expand_text(json_object_get(answer, "text"), &size);
+    char *pair = pair_json ? expand_text(pair_json, &pair_size) : NULL;
+    bool plain = json_is_true(json_object_get(answer, "plain"));
+    struct encoding encoding =
+        encode(tokenizer, text, size, pair, pair_size, plain ? SPECIAL_PLAIN : SPECIAL_READ);
+    compare_tokens(&encoding, json_object_get(answer, "tokens"));
+    compare_words(&encoding, json_object_get(answer, "words"));
+    encoding_release(&encoding);
+    free(text);
+    free(pair);
+}
+
+void assert_answers(const struct tokenizer *tokenizer, const json_t *answers)
+{
+    assert_true(json_array_size(answers) > 0);
+    for (size_t i = 0; i < json_array_size(answers); i++) {
+        print_message("# text %zu\n", i);
+        compare_answer(tokenizer, json_array_get(answers, i));
+    }
 }

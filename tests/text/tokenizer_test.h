@@ -13,8 +13,15 @@
  * none) in place of its own. */
 json_t *small_description(const json_t *change);
 
-/* The same with the fields of a JSON text. */
+/* The same of tokenizer_bytes.json, which is byte-level BPE. */
+json_t *bytes_description(const json_t *change);
+
+/* Both with the fields of a JSON text. */
 json_t *small_description_with(const char *change);
+json_t *bytes_description_with(const char *change);
+
+/* Fails the test unless the description is refused in these words. */
+void assert_description_refused(const json_t *description, const char *words);
 
 /* Opens a folder that holds this description as tokenizer.json. `open_description` fails the test
  * where that fails. */
@@ -26,8 +33,12 @@ struct tokenizer *open_description(const json_t *description);
 bool try_text(const char *text, size_t size, struct tokenizer **tokenizer,
               struct attn_error *error);
 
-/* The small tokenizer with the fields of a JSON text, NULL for none. */
+/* The small tokenizer, and the byte-level one, with the fields of a JSON text, NULL for none. */
 struct tokenizer *open_small(const char *change);
+struct tokenizer *open_bytes(const char *change);
+
+/* Encodes the text of each golden answer, at least one, and compares all that it says. */
+void assert_answers(const struct tokenizer *tokenizer, const json_t *answers);
 
 /* The tokenizer of the model in $ATTN_TEST_MODEL; skips the test where that is not set. */
 struct tokenizer *open_model(void);
