@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "model/bert_weights.h"
+#include "model/model_check.h"
 
 struct bert {
     struct bert_config config;
@@ -45,31 +46,15 @@ const struct bert_config *bert_get_config(const struct bert *model)
 static bool check_input(const struct bert_config *config, const struct bert_input *input,
                         struct attn_error *error)
 {
-    const struct packed_batch *batch = &input->batch;
-    if (batch->sequences < 1)
-        return attn_error_set(error, "the batch has no text");
-    if (batch->starts[0] != 0)
-        return attn_error_set(error, "the batch starts at token %lld instead of 0",
-                              (long long)batch->starts[0]);
-    for (int64_t n = 0; n < batch->sequences; n++) {
-        if (batch->starts[n + 1] < batch->starts[n])
-            return attn_error_set(error, "the batch's starts fall from token %lld to %lld",
-                                  (long long)batch->starts[n], (long long)batch->starts[n + 1]);
-        int64_t length = packed_batch_length(batch, n);
-        if (length == 0)
-            return attn_error_set(error, "a text has no token");
-        if (length > config->positions)
-            return attn_error_set(error, "a text has %lld tokens, the model has %lld positions",
-                                  (long long)length, (long long)config->positions);
-    }
-    for (int64_t t = 0; t < packed_batch_tokens(batch); t++) {
-        if (input->ids[t] < 0 || input->ids[t] >= config->vocabulary)
-            return attn_error_set(error, "token id %ld is outside the model's vocabulary of %lld",
-                                  (long)input->ids[t], (long long)config->vocabulary);
-        if (input->types && (input->types[t] < 0 || input->types[t] >= config->types))
+    if (!model_check_batch(&input->batch, config->positions, error))
+        return false;
+    const int64_t tokens = packed_batch_tokens(&input->batch);
+    if (!model_check_ids(input->ids, tokens, config->vocabulary, error))
+        return false;
+    for (int64_t t = 0; input->types && t < tokens; t++)
+        if (input->types[t] < 0 || input->types[t] >= config->types)
             return attn_error_set(error, "token type %ld is outside the model's %lld types",
                                   (long)input->types[t], (long long)config->types);
-    }
     return true;
 }
 
@@ -90,31 +75,18 @@ static void add_embeddings(const struct bert *model, const struct bert_input *in
         }
 }
 
-/* Binds the public observer to the layer that is computed. */
-struct layer_observer {
-    const struct bert_observer *observer;
-    int64_t layer;
-};
-
-static bool observe_layer(void *user, const struct compute *compute,
-                          const struct attention_record *record, struct attn_error *error)
-{
-    const struct layer_observer *bound = user;
-    return bound->observer->observe(bound->observer->user, bound->layer, compute, record, error);
-}
-
 /* A post-norm layer:  x = norm(x + attention(x))  and then  x = norm(x + W₂·gelu(W₁·x)).
  * The last product of each half adds to x itself; a bias is added by the pass that follows. */
 static bool layer_forward(const struct bert *model, int64_t n, const struct compute *compute,
                           const struct packed_batch *batch, float *x, float *inside,
-                          const struct bert_observer *observer, struct attn_error *error)
+                          const struct model_observer *observer, struct attn_error *error)
 {
     const struct bert_layer *layer = &model->weights.layers[n];
     const int64_t tokens = packed_batch_tokens(batch), hidden = model->config.hidden,
                   inner = model->config.inner;
 
     struct layer_observer bound = {observer, n};
-    struct attention_observer watch = {observe_layer, &bound};
+    struct attention_observer watch = {layer_observer_observe, &bound};
     if (!self_attention_forward(compute, &layer->attention, batch, x, x, inside,
                                 observer ? &watch : NULL, error))
         return false;
@@ -144,21 +116,9 @@ static float *reserve_inside(const struct bert *model, int64_t tokens,
     return attn_workspace_reserve(workspace, &attn_allocator_default, (size_t)bytes);
 }
 
-/* One NaN anywhere on the way makes its row of the last hidden state NaN. */
-static bool check_finite(const float *hidden, int64_t count, struct attn_error *error)
-{
-    float trace = 0.0f; /* 0·x is 0 for a finite x, else NaN, which the sum keeps */
-    for (int64_t i = 0; i < count; i++)
-        trace += 0.0f * hidden[i];
-    return trace == 0.0f ||
-           attn_error_set(error,
-                          "the model gives numbers that are not finite: its weights hold NaN "
-                          "or Inf, or are too large");
-}
-
 bool bert_forward(const struct bert *model, const struct compute *compute,
                   const struct bert_input *input, float *hidden,
-                  const struct bert_observer *observer, struct attn_error *error)
+                  const struct model_observer *observer, struct attn_error *error)
 {
     if (!check_input(&model->config, input, error))
         return false;
@@ -177,5 +137,5 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
         done = layer_forward(model, n, compute, &input->batch, hidden, inside, observer, error);
 
     attn_workspace_release(&workspace, &attn_allocator_default);
-    return done && check_finite(hidden, tokens * model->config.hidden, error);
+    return done && model_check_finite(hidden, tokens * model->config.hidden, error);
 }

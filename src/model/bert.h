@@ -8,7 +8,7 @@
 #define ATTN_MODEL_BERT_H
 
 #include "model/bert_config.h"
-#include "nn/self_attention.h"
+#include "model/model_observer.h"
 
 struct bert;
 
@@ -23,20 +23,12 @@ struct bert_input {
     const int32_t *types; /* [tokens], 0..types−1, or NULL for zeros */
 };
 
-/* Sees each layer's attention as it happens. The record of self_attention.h, and the layer from 0.
- */
-struct bert_observer {
-    bool (*observe)(void *user, int64_t layer, const struct compute *compute,
-                    const struct attention_record *record, struct attn_error *error);
-    void *user;
-};
-
 /* hidden[tokens][config.hidden]: the last hidden state. An id, type or length out of range, or a
  * batch without a text, is refused before anything is computed, a result that is not finite when it
  * is. observer may be NULL. A model may be used by many threads at once, each with its own compute.
  */
 bool bert_forward(const struct bert *model, const struct compute *compute,
                   const struct bert_input *input, float *hidden,
-                  const struct bert_observer *observer, struct attn_error *error);
+                  const struct model_observer *observer, struct attn_error *error);
 
 #endif

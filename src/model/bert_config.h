@@ -17,6 +17,7 @@ struct bert_config {
     int64_t positions;  /* max_position_embeddings */
     int64_t types;      /* type_vocab_size */
     float norm_epsilon; /* layer_norm_eps, 1e-12 where absent */
+    float dropout;      /* hidden_dropout_prob, 0.1 where absent; learning only */
     enum activation activation;
 };
 
@@ -24,5 +25,9 @@ struct bert_config {
  * setting that is not implemented (relative positions, a decoder, …) are refused by name:
  * "DIRECTORY/config.json: hidden_act snake is not known". */
 bool bert_config_read(struct bert_config *config, const char *directory, struct attn_error *error);
+
+/* Writes it as Transformers' BertForMaskedLM has it, whole or not at all. pad_id −1: none. */
+bool bert_config_write(const struct bert_config *config, int32_t pad_id, const char *directory,
+                       struct attn_error *error);
 
 #endif

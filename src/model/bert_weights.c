@@ -2,9 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define PREFIX "bert."
+#include "model/tensor_search.h"
 
 enum { NAME_SIZE = 128 }; /* the longest name below is about 60 bytes */
 
@@ -16,19 +15,10 @@ struct converted {
 
 /* What every search below needs. */
 struct binding {
-    const struct checkpoint *checkpoint;
+    struct tensor_search search;
     struct bert_weights *weights;
-    const char *prefix; /* "bert." where the file uses it, else "" */
     struct attn_error *error;
 };
-
-static const char *prefix_of(const struct checkpoint *checkpoint)
-{
-    for (size_t n = 0; n < checkpoint_count(checkpoint); n++)
-        if (strncmp(checkpoint_at(checkpoint, n)->name, PREFIX, strlen(PREFIX)) == 0)
-            return PREFIX;
-    return "";
-}
 
 /* Its numbers where they are, or a copy that the weights own. */
 static const float *numbers_of(struct binding *binding, const struct stored_tensor *tensor)
@@ -53,40 +43,16 @@ static const float *numbers_of(struct binding *binding, const struct stored_tens
     return copy->numbers;
 }
 
-/* The matrix [rows][columns], or with rows = 0 the vector [columns]. */
-static bool check_shape(const struct binding *binding, const struct stored_tensor *tensor,
-                        int64_t rows, int64_t columns)
-{
-    if (rows == 0 ? tensor->rank == 1 && tensor->shape[0] == columns
-                  : tensor->rank == 2 && tensor->shape[0] == rows && tensor->shape[1] == columns)
-        return true;
-
-    char found[64], expected[64];
-    stored_tensor_shape_text(tensor, found, sizeof found);
-    if (rows == 0)
-        snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
-    else
-        snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows, (long long)columns);
-    return attn_error_set(binding->error, "%s: %s has shape %s, expected %s",
-                          checkpoint_path(binding->checkpoint), tensor->name, found, expected);
-}
-
-/* PREFIX + module + "." + parameter, or the parameter's older name where the file has that one. */
+/* module + "." + parameter, or the parameter's older name where the file has that one. */
 static bool find(struct binding *binding, const char *module, const char *parameter,
                  const char *older, int64_t rows, int64_t columns, const float **numbers)
 {
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s%s.%s", binding->prefix, module, parameter);
-    const struct stored_tensor *tensor = checkpoint_find(binding->checkpoint, name);
-    if (!tensor && older) {
-        char older_name[NAME_SIZE];
-        snprintf(older_name, sizeof older_name, "%s%s.%s", binding->prefix, module, older);
-        tensor = checkpoint_find(binding->checkpoint, older_name);
-    }
-    if (!tensor)
-        return attn_error_set(binding->error, "%s: the file has no tensor %s",
-                              checkpoint_path(binding->checkpoint), name);
-    if (!check_shape(binding, tensor, rows, columns))
+    char name[NAME_SIZE], older_name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s.%s", module, parameter);
+    snprintf(older_name, sizeof older_name, "%s.%s", module, older ? older : parameter);
+    const struct stored_tensor *tensor;
+    if (!tensor_search_find(&binding->search, name, older_name, rows, columns, &tensor,
+                            binding->error))
         return false;
     *numbers = numbers_of(binding, tensor);
     return *numbers != NULL;
@@ -173,7 +139,7 @@ bool bert_weights_bind(struct bert_weights *weights, const struct bert_config *c
                        const struct checkpoint *checkpoint, struct attn_error *error)
 {
     *weights = (struct bert_weights){0};
-    struct binding binding = {checkpoint, weights, prefix_of(checkpoint), error};
+    struct binding binding = {tensor_search_start(checkpoint, "bert."), weights, error};
     if (find_all(&binding, config))
         return true;
     bert_weights_release(weights);

@@ -7,10 +7,10 @@
 
 enum { LEFT_OUT = -1 }; /* in place of a unit */
 
-static bool check_heads(const struct bert_config *config, const struct look_settings *settings,
-                        struct attn_error *error)
+static bool check_heads(const struct text_model_settings *model,
+                        const struct look_settings *settings, struct attn_error *error)
 {
-    const long long layers = config->layers, heads = config->heads;
+    const long long layers = model->layers, heads = model->heads;
     for (size_t n = 0; n < settings->head_count; n++) {
         const long long layer = settings->heads[n].layer, head = settings->heads[n].head;
         bool layer_there = layer == LOOK_MEAN || (layer >= 0 && layer < layers);
@@ -155,12 +155,12 @@ static void finish_means(const struct collector *collector)
     }
 }
 
-static bool check_encoding(const struct bert_config *config, const struct encoding *encoding,
+static bool check_encoding(const struct text_model_settings *model, const struct encoding *encoding,
                            struct attn_error *error)
 {
-    if (encoding->token_count > (size_t)config->positions)
+    if (encoding->token_count > (size_t)model->positions)
         return attn_error_set(error, "the text has %zu tokens, the model has %lld positions",
-                              encoding->token_count, (long long)config->positions);
+                              encoding->token_count, (long long)model->positions);
     for (size_t t = 0; t < encoding->token_count; t++)
         if (encoding->tokens[t].word != TOKEN_NO_WORD)
             return true;
@@ -169,20 +169,15 @@ static bool check_encoding(const struct bert_config *config, const struct encodi
 
 /* All that one look needs for its time. Each array has at least one element. */
 struct scratch {
-    int32_t *ids, *types; /* [tokens] */
-    int32_t *group;       /* [tokens] */
-    float *hidden;        /* [tokens][hidden] */
-    float *weights;       /* [tokens][tokens] */
-    float *merged;        /* [units][units] */
-    double *sums;         /* [head_count][units][units], NULL without a mean */
+    int32_t *group; /* [tokens] */
+    float *weights; /* [tokens][tokens] */
+    float *merged;  /* [units][units] */
+    double *sums;   /* [head_count][units][units], NULL without a mean */
 };
 
 static void scratch_release(struct scratch *scratch)
 {
-    free(scratch->ids);
-    free(scratch->types);
     free(scratch->group);
-    free(scratch->hidden);
     free(scratch->weights);
     free(scratch->merged);
     free(scratch->sums);
@@ -197,29 +192,21 @@ static bool any_mean(const struct look_settings *settings)
 }
 
 /* Forms the units, then allocates everything; calloc checks the last product of each size. */
-static bool prepare(const struct bert_config *config, const struct encoding *encoding,
-                    const struct look_settings *settings, struct scratch *scratch,
-                    struct look *look)
+static bool prepare(const struct encoding *encoding, const struct look_settings *settings,
+                    struct scratch *scratch, struct look *look)
 {
     const size_t tokens = encoding->token_count;
-    scratch->ids = calloc(tokens, sizeof *scratch->ids);
-    scratch->types = calloc(tokens, sizeof *scratch->types);
     scratch->group = calloc(tokens, sizeof *scratch->group);
     look->first_token = calloc(tokens, sizeof *look->first_token);
     look->word = calloc(tokens, sizeof *look->word);
-    if (!scratch->ids || !scratch->types || !scratch->group || !look->first_token || !look->word)
+    if (!scratch->group || !look->first_token || !look->word)
         return false;
-    for (size_t t = 0; t < tokens; t++) {
-        scratch->ids[t] = encoding->tokens[t].id;
-        scratch->types[t] = encoding->tokens[t].type;
-    }
     form_units(encoding, settings, scratch->group, look);
 
     size_t numbers, bytes;
     if (!attn_checked_size_multiply(look->units, look->units, &numbers) ||
         !attn_checked_size_multiply(numbers, sizeof *scratch->sums, &bytes))
         return false;
-    scratch->hidden = calloc(tokens, (size_t)config->hidden * sizeof *scratch->hidden);
     scratch->weights = calloc(tokens, tokens * sizeof *scratch->weights);
     scratch->merged = calloc(numbers, sizeof *scratch->merged);
     look->weights = calloc(settings->head_count, numbers * sizeof *look->weights);
@@ -228,29 +215,29 @@ static bool prepare(const struct bert_config *config, const struct encoding *enc
         if (!scratch->sums)
             return false;
     }
-    return scratch->hidden && scratch->weights && scratch->merged && look->weights;
+    return scratch->weights && scratch->merged && look->weights;
 }
 
-bool look_run(const struct bert *model, const struct compute *compute,
+bool look_run(struct text_model *model, const struct compute *compute,
               const struct encoding *encoding, const struct look_settings *settings,
               struct look *look, struct attn_error *error)
 {
     *look = (struct look){0};
-    const struct bert_config *config = bert_get_config(model);
+    const struct text_model_settings *shape = text_model_get_settings(model);
     if (settings->head_count == 0)
         return attn_error_set(error, "no head to look at");
-    if (!check_heads(config, settings, error) || !check_encoding(config, encoding, error))
+    if (!check_heads(shape, settings, error) || !check_encoding(shape, encoding, error))
         return false;
 
     struct scratch scratch = {0};
-    bool done = prepare(config, encoding, settings, &scratch, look);
+    bool done = prepare(encoding, settings, &scratch, look);
     if (!done)
         attn_error_memory(error);
     else {
         struct collector collector = {
             .settings = settings,
-            .model_heads = config->heads,
-            .model_layers = config->layers,
+            .model_heads = shape->heads,
+            .model_layers = shape->layers,
             .tokens = encoding->token_count,
             .group = scratch.group,
             .weights = scratch.weights,
@@ -258,14 +245,8 @@ bool look_run(const struct bert *model, const struct compute *compute,
             .sums = scratch.sums,
             .look = look,
         };
-        const int64_t starts[] = {0, (int64_t)encoding->token_count};
-        const struct bert_input input = {
-            .batch = {.sequences = 1, .starts = starts},
-            .ids = scratch.ids,
-            .types = scratch.types,
-        };
-        const struct bert_observer observer = {observe, &collector};
-        done = bert_forward(model, compute, &input, scratch.hidden, &observer, error);
+        const struct model_observer observer = {observe, &collector};
+        done = text_model_read(model, compute, encoding, &observer, error);
         if (done)
             finish_means(&collector);
     }

@@ -2,7 +2,7 @@
 #ifndef ATTN_PROBE_LOOK_H
 #define ATTN_PROBE_LOOK_H
 
-#include "model/embedding.h" /* the model's door for texts: bert.h and what an encoding is */
+#include "model/text_model.h" /* and what an encoding is */
 
 enum { LOOK_MEAN = -1 };
 
@@ -34,7 +34,7 @@ struct look {
 
 /* Runs the model over one encoding and collects. Where added tokens are left out, rows keep their
  * weights and sum to less than 1. Release with look_release; on failure nothing is held. */
-bool look_run(const struct bert *model, const struct compute *compute,
+bool look_run(struct text_model *model, const struct compute *compute,
               const struct encoding *encoding, const struct look_settings *settings,
               struct look *look, struct attn_error *error);
 void look_release(struct look *look);

@@ -10,7 +10,7 @@
 
 struct scene {
     struct tokenizer *tokenizer;
-    struct bert *model;
+    struct text_model *model;
     struct compute compute;
     struct encoding encoding;
     struct look look;
@@ -18,8 +18,10 @@ struct scene {
 
 static struct scene look_at(const char *text, enum look_unit unit, bool special)
 {
-    struct scene scene = {.model = golden_open_model(), .compute = make_compute(1)};
+    struct scene scene = {.compute = make_compute(1)};
     struct attn_error error;
+    if (!text_model_open(&scene.model, golden_model_directory(), &error))
+        fail_msg("%s", error.message);
     if (!tokenizer_open(&scene.tokenizer, golden_model_directory(), &error))
         fail_msg("%s", error.message);
     const struct tokenizer_input input = {.text = text, .text_size = strlen(text)};
@@ -38,7 +40,7 @@ static void close_scene(struct scene *scene)
     encoding_release(&scene->encoding);
     tokenizer_close(scene->tokenizer);
     compute_destroy(&scene->compute);
-    bert_close(scene->model);
+    text_model_close(scene->model);
 }
 
 /* The text of a unit's word is `label`. */

@@ -6,6 +6,7 @@
 #include "case_file.h"
 #include "cmocka_test.h"
 #include "each_isa.h"
+#include "golden_language.h"
 #include "probe/look.h"
 #include "scratch_folder.h"
 #include "tiny_model.h"
@@ -69,7 +70,7 @@ static void test_merge_keeps_sums(void **state)
 /* A model, and a text of it whose pieces make the words `words` (TOKEN_NO_WORD for added tokens).
  */
 struct scene {
-    struct bert *model;
+    struct text_model *model;
     struct compute compute;
     struct encoding encoding;
 };
@@ -84,13 +85,13 @@ static struct encoding make_encoding(const int32_t *ids, const int32_t *words, s
     return encoding;
 }
 
-static struct scene open_tiny_scene(void)
+static struct scene open_scene(const char *name)
 {
-    struct tiny_model tiny = tiny_model_read("tiny_bert");
+    struct tiny_model tiny = tiny_model_read(name);
     char *folder = tiny_model_save(&tiny);
     struct scene scene = {.compute = make_compute(1)};
     struct attn_error error;
-    if (!bert_open(&scene.model, folder, &error))
+    if (!text_model_open(&scene.model, folder, &error))
         fail_msg("%s", error.message);
     scratch_folder_remove(folder);
     tiny_model_free(&tiny);
@@ -99,11 +100,16 @@ static struct scene open_tiny_scene(void)
     return scene;
 }
 
+static struct scene open_tiny_scene(void)
+{
+    return open_scene("tiny_bert");
+}
+
 static void close_scene(struct scene *scene)
 {
     free(scene->encoding.tokens);
     compute_destroy(&scene->compute);
-    bert_close(scene->model);
+    text_model_close(scene->model);
 }
 
 static struct look look_at(const struct scene *scene, const struct look_head *heads, size_t count,
@@ -254,6 +260,60 @@ static void test_texts_that_do_not_fit(void **state)
     close_scene(&scene);
 }
 
+/* GPT-2 looks back only: a later key's weight is exactly 0, and each row sums to one. */
+static void test_gpt2_looks_back(void **state)
+{
+    (void)state;
+    struct scene scene = open_scene("tiny_gpt2");
+    assert_int_equal(text_model_get_settings(scene.model)->kind, LANGUAGE_MODEL_GPT2);
+    const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {0, 1}, {1, 0}};
+    struct look look = look_at(&scene, heads, 3, LOOK_PIECES, true);
+    assert_int_equal(look.units, 6);
+    for (size_t row = 0; row < 3 * 6; row++) {
+        double sum = 0.0;
+        for (size_t key = 0; key < 6; key++) {
+            const float weight = look.weights[row * 6 + key];
+            assert_true((weight == 0.0f) == (key > row % 6));
+            sum += (double)weight;
+        }
+        assert_true(fabs(sum - 1.0) <= 1e-6);
+    }
+    look_release(&look);
+    close_scene(&scene);
+}
+
+/* Every weight of every head as PyTorch has it. */
+static void test_weights_of_language_models(void **state)
+{
+    (void)state;
+    const char *const names[] = {"gpt2", "bert"};
+    for (int n = 0; n < 2; n++) {
+        struct golden_language golden = golden_language_open(names[n]);
+        struct scene scene = {.compute = make_compute(1)};
+        struct attn_error error;
+        assert_true(text_model_open(&scene.model, golden.directory, &error));
+        const int32_t words[12] = {0};
+        enum { SEQUENCE = 2, TOKENS = 10 };
+        assert_int_equal(packed_batch_length(&golden.batch.batch, SEQUENCE), TOKENS);
+        scene.encoding = make_encoding(golden.ids + golden.starts[SEQUENCE], words, TOKENS);
+
+        const struct text_model_settings *settings = text_model_get_settings(scene.model);
+        float *expected = case_numbers(case_field(golden.file, "attention", NULL), NULL);
+        for (int64_t layer = 0; layer < settings->layers; layer++)
+            for (int64_t head = 0; head < settings->heads; head++) {
+                const struct look_head one = {layer, head};
+                struct look look = look_at(&scene, &one, 1, LOOK_PIECES, true);
+                assert_near(look.weights,
+                            expected + (layer * settings->heads + head) * TOKENS * TOKENS,
+                            TOKENS * TOKENS, 1e-6);
+                look_release(&look);
+            }
+        free(expected);
+        close_scene(&scene);
+        golden_language_close(&golden);
+    }
+}
+
 static bool look_once(void *user, struct attn_error *error)
 {
     const struct scene *scene = user;
@@ -270,9 +330,12 @@ static bool look_once(void *user, struct attn_error *error)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
-    assert_true(allocation_sweep(look_once, &scene) >= 8);
-    close_scene(&scene);
+    const char *const names[] = {"tiny_bert", "tiny_gpt2"};
+    for (int n = 0; n < 2; n++) {
+        struct scene scene = open_scene(names[n]);
+        assert_true(allocation_sweep(look_once, &scene) >= 8);
+        close_scene(&scene);
+    }
 }
 
 int main(void)
@@ -285,6 +348,8 @@ int main(void)
         cmocka_unit_test(test_means_are_of_the_heads),
         cmocka_unit_test(test_heads_that_are_not_there),
         cmocka_unit_test(test_texts_that_do_not_fit),
+        cmocka_unit_test(test_gpt2_looks_back),
+        cmocka_unit_test(test_weights_of_language_models),
         cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

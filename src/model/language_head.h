@@ -1,0 +1,16 @@
+/* From the last layer to words and their losses. */
+#ifndef ATTN_MODEL_LANGUAGE_HEAD_H
+#define ATTN_MODEL_LANGUAGE_HEAD_H
+
+#include "model/language_pass.h"
+
+/* Adds the losses of the tokens that have a label to *sum; no other token is computed. When the
+ * pass learns, memory->dx [tokens][width] becomes the gradient of the last layer's output. Logits
+ * are made, used and forgotten in blocks of rows. */
+bool language_head_lose(struct language_pass *pass, const int32_t *labels,
+                        struct cross_entropy *sum, struct attn_error *error);
+
+/* logits[vocabulary] of the last token. */
+void language_head_last(struct language_pass *pass, float *logits);
+
+#endif
