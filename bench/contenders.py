@@ -134,6 +134,56 @@ def of_onnxruntime(shape, inputs):
     return Contender("onnxruntime", call, result, (arrays, values, written))
 
 
+def gradients_of(output, inputs, d_output):
+    """The gradients of q, k and v, one behind the other, in f32."""
+    found = torch.autograd.grad(output, inputs, d_output, retain_graph=True)
+    return torch.cat([gradient.float().flatten() for gradient in found])
+
+
+def backward_contenders(attention, shape, inputs, precision):
+    """Of the backward pass alone: the forward passes are done before. ONNX Runtime has none."""
+    random = torch.Generator().manual_seed(2)
+    d_output = torch.randn(shape.batch, shape.heads, shape.queries, shape.value_dim, generator=random)
+    d_output = d_output.to(TORCH_TYPES[shape.type])
+
+    def learnable(convert):
+        copies = [convert(tensor.clone()).requires_grad_() for tensor in (inputs.q, inputs.k, inputs.v)]
+        bias = None if inputs.bias is None else inputs.bias.clone()
+        return copies, sdpa_of(shape, Inputs(*copies, inputs.keep, bias), convert)()
+
+    with torch.inference_mode(False), torch.enable_grad():
+        own, output = learnable(lambda tensor: tensor)
+        exact, exact_output = learnable(torch.Tensor.float)
+        expected = gradients_of(exact_output, exact, d_output.float())
+
+    def torch_call():
+        return torch.autograd.grad(output, own, d_output, retain_graph=True)
+
+    of_torch = Contender("torch", torch_call, lambda: gradients_of(output, own, d_output), (own, output, d_output))
+    return [of_libattn_backward(attention, shape, inputs, d_output, precision), of_torch], expected
+
+
+def of_libattn_backward(attention, shape, inputs, d_output, precision):
+    def view(tensor, kind=shape.type):
+        return libattn.view(tensor.data_ptr(), kind, tensor.shape, tensor.stride())
+
+    output = torch.empty_like(d_output)
+    stats = torch.empty(*d_output.shape[:3], 2)
+    gradients = [torch.full_like(tensor, math.nan) for tensor in (inputs.q, inputs.k, inputs.v)]
+    keep = None if inputs.keep is None else view(inputs.keep, "bool")
+    bias = None if inputs.bias is None else view(inputs.bias)
+    params = attention.params(shape.kind == "causal", keep, bias, precision)
+    q, k, v = (view(tensor) for tensor in (inputs.q, inputs.k, inputs.v))
+    attention.call("attn_forward", params, q, k, v, view(output), view(stats, "f32"))
+    call = attention.backward(params, (q, k, v), view(output), view(stats, "f32"), view(d_output),
+                              [view(gradient) for gradient in gradients])  # fmt: skip
+
+    def result():
+        return torch.cat([gradient.float().flatten() for gradient in gradients])
+
+    return Contender("attn", call, result, (inputs, d_output, output, stats, gradients, params))
+
+
 def value_info(name, array):
     kind = TensorProto.INT32 if array.dtype == numpy.int32 else TensorProto.FLOAT
     return helper.make_tensor_value_info(name, kind, array.shape)
@@ -142,5 +192,7 @@ def value_info(name, array):
 def contenders(attention, shape, precision):
     """(those that do this problem, libattn first; the result that they should have)"""
     inputs = make_inputs(shape)
+    if shape.backward:
+        return backward_contenders(attention, shape, inputs, precision)
     found = [of_libattn(attention, shape, inputs, precision), of_torch(shape, inputs), of_onnxruntime(shape, inputs)]
     return [one for one in found if one], sdpa_of(shape, inputs, torch.Tensor.float)()

@@ -1,7 +1,7 @@
 """libattn by ctypes, for the programs of bench/ alone: the structs of include/attn.h, one context, and calls
 whose arguments are built beforehand."""
 import ctypes
-from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from functools import partial
 
 TYPES = {"f32": 0, "bool": 1, "f64": 2, "f16": 3, "bf16": 4, "i8": 5}
@@ -42,7 +42,16 @@ class Params(Structure):
         ("value_scales", POINTER(Tensor)),
         ("block_table", POINTER(c_int32)),
         ("block_table_width", c_int64),
+        ("dropout", c_float),
+        ("dropout_seed", c_uint64),
+        ("dropout_batch", c_int64),
+        ("dropout_query", c_int64),
+        ("change_gradients", c_void_p),
     ]
+
+
+class Gradients(Structure):
+    _fields_ = [("size", c_size_t), *((name, POINTER(Tensor)) for name in ("q", "k", "v", "bias", "sinks"))]
 
 
 class Options(Structure):
@@ -67,7 +76,8 @@ class Attention:
         for name in ("attn_version", "attn_message", "attn_isa_name"):
             getattr(attn, name).restype = c_char_p
         options = Options()
-        for struct, initialise in ((options, attn.attn_options_init), (Params(), attn.attn_params_init)):
+        for struct, initialise in ((options, attn.attn_options_init), (Params(), attn.attn_params_init),
+                                   (Gradients(), attn.attn_gradients_init)):  # fmt: skip
             initialise(byref(struct))
             if struct.size != ctypes.sizeof(struct):
                 raise RuntimeError(f"{path} is of another version than bench/libattn.py: a struct of "
@@ -95,11 +105,22 @@ class Attention:
         params.bias = ctypes.pointer(bias) if bias else None
         return params
 
-    def call(self, function, params, q, k, v, o):
+    def call(self, function, params, q, k, v, o, stats=None):
         """attn_forward or attn_decode as a function without arguments; done once, to be sure that it
         succeeds. It keeps the structs that it is given, but not the memory that they point to."""
-        prepared = partial(getattr(self.attn, function), self.context, byref(params), byref(q), byref(k),
-                           byref(v), byref(o), None)  # fmt: skip
+        return self.prepare(function, byref(params), byref(q), byref(k), byref(v), byref(o),
+                            byref(stats) if stats else None)  # fmt: skip
+
+    def backward(self, params, inputs, o, stats, d_o, gradients):
+        """attn_backward in the same way; `inputs` and `gradients` are those of q, k and v."""
+        wanted = Gradients()
+        self.attn.attn_gradients_init(byref(wanted))
+        wanted.q, wanted.k, wanted.v = (ctypes.pointer(gradient) for gradient in gradients)
+        return self.prepare("attn_backward", byref(params), *(byref(tensor) for tensor in (*inputs, o, stats, d_o)),
+                            byref(wanted))  # fmt: skip
+
+    def prepare(self, function, *arguments):
+        prepared = partial(getattr(self.attn, function), self.context, *arguments)
         if prepared() != SUCCESS:
             raise RuntimeError(f"{function}: {self.attn.attn_message(self.context).decode()}")
         return prepared

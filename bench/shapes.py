@@ -5,7 +5,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Shape:
     """`kind`: dense, causal; decode (libattn's attn_decode); keep (a boolean mask [1, 1, L, L]), padding (a
-    boolean mask [B, 1, 1, L]), bias (an additive one, [1, H, L, L])."""
+    boolean mask [B, 1, 1, L]), bias (an additive one, [1, H, L, L]). `backward`: the gradients of q, k and v."""
 
     kind: str
     queries: int
@@ -16,11 +16,12 @@ class Shape:
     heads: int = 8
     key_heads: int = 8
     type: str = "f32"
+    backward: bool = False
 
     @property
     def name(self):
         """As `attn help bench` says, with the batch where it is not 1."""
-        parts = [self.type, self.kind]
+        parts = [self.type, *(["backward"] if self.backward else []), self.kind]
         if self.kind == "decode":
             parts += [f"Lk{self.keys}"] + ([f"Lq{self.queries}"] if self.queries != 1 else [])
         else:
@@ -66,4 +67,12 @@ def standard():
         shape("padding", 128, 64, batch=8, heads=12),
         *(shape("keep", length, 64) for length in (128, 1024)),
         *(shape("bias", length, 64) for length in (128, 1024)),
+        *(shape(kind, length, dim, backward=True) for kind in ("dense", "causal")
+          for length in (512, 2048) for dim in (64, 128)),  # fmt: skip
+        *(shape(kind, 2048, dim, type="bf16", backward=True) for kind in ("dense", "causal")
+          for dim in (64, 128)),  # fmt: skip
+        shape("dense", 128, 64, batch=8, heads=12, backward=True),
+        shape("causal", 256, 64, batch=4, heads=12, backward=True),
+        shape("causal", 1024, 128, heads=32, key_heads=8, backward=True),
+        shape("bias", 1024, 64, backward=True),
     ]

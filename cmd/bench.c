@@ -1,9 +1,11 @@
 /* attn bench: what libattn reaches on this machine, beside what the machine gives. */
 #include <stdio.h>
+#include <string.h>
 
 #include "bench_options.h"
 #include "bench_print.h"
 #include "bench_run.h"
+#include "bench_training.h"
 #include "options.h"
 #include "output.h"
 #include "verb.h"
@@ -19,7 +21,7 @@ static size_t count_wanted(const struct bench_options *options, bool decodes_onl
     size_t wanted = 0;
     for (size_t i = 0; i < bench_case_count; i++)
         wanted += bench_options_want(options, &bench_cases[i]) &&
-                  (!decodes_only || bench_cases[i].kind == BENCH_DECODE);
+                  (!decodes_only || bench_cases[i].operation == ATTN_OPERATION_DECODE);
     return wanted;
 }
 
@@ -85,6 +87,10 @@ static bool bench(const struct bench_options *options, struct bench_machine *mac
 
 enum status verb_bench(int argc, char **argv, struct attn_error *error)
 {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "training") == 0)
+            return bench_training(argc, argv, error);
+
     struct bench_options options;
     if (!bench_options_parse(argc, argv, &options, error))
         return STATUS_USAGE;

@@ -3,10 +3,14 @@
 #include <stdio.h>
 
 /* clang-format off */
-#define SELF(type, kind, length, heads, d)     {type, kind, length, length, heads, heads, d, d}
-#define GROUPED(type, kind, length, heads, d)  {type, kind, length, length, heads, (heads) / 4, d, d}
+#define SELF(type, kind, length, heads, d) \
+    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, heads, d, d}
+#define GROUPED(type, kind, length, heads, d) \
+    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, (heads) / 4, d, d}
 #define DECODE(type, queries, keys, heads, key_heads, d) \
-    {type, BENCH_DECODE, queries, keys, heads, key_heads, d, d}
+    {ATTN_OPERATION_DECODE, type, BENCH_DENSE, queries, keys, heads, key_heads, d, d}
+#define BACKWARD(type, kind, length, heads, key_heads, d) \
+    {ATTN_OPERATION_BACKWARD, type, kind, length, length, heads, key_heads, d, d}
 /* clang-format on */
 
 const struct bench_case bench_cases[] = {
@@ -47,14 +51,33 @@ const struct bench_case bench_cases[] = {
     DECODE(ATTN_F32, 4, 8192, 32, 8, 128),
     DECODE(ATTN_BF16, 16, 8192, 32, 8, 128),
 
+    BACKWARD(ATTN_F32, BENCH_DENSE, 128, 12, 12, 64),
+    BACKWARD(ATTN_F32, BENCH_DENSE, 512, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_DENSE, 2048, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_DENSE, 2048, 8, 8, 128),
+    BACKWARD(ATTN_F32, BENCH_DENSE, 2048, 1, 1, 64),
+    BACKWARD(ATTN_F32, BENCH_CAUSAL, 256, 12, 12, 64),
+    BACKWARD(ATTN_F32, BENCH_CAUSAL, 2048, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_CAUSAL, 2048, 8, 8, 128),
+    BACKWARD(ATTN_F32, BENCH_CAUSAL, 2048, 32, 8, 128),
+    BACKWARD(ATTN_F32, BENCH_WINDOW, 8192, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_VARLEN, 4096, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_BIAS, 2048, 8, 8, 64),
+    BACKWARD(ATTN_F32, BENCH_DENSE, 1024, 8, 8, 80),
+    BACKWARD(ATTN_BF16, BENCH_DENSE, 2048, 8, 8, 64),
+    BACKWARD(ATTN_BF16, BENCH_DENSE, 2048, 8, 8, 128),
+    BACKWARD(ATTN_BF16, BENCH_CAUSAL, 2048, 8, 8, 64),
+    BACKWARD(ATTN_BF16, BENCH_CAUSAL, 2048, 8, 8, 128),
+    BACKWARD(ATTN_F16, BENCH_DENSE, 2048, 8, 8, 64),
+
     /* Where tiles do not divide, or there is little to share. */
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 1),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 40),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 80),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 96),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 256),
-    {ATTN_F32, BENCH_DENSE, 1024, 1024, 8, 8, 192, 128},
-    {ATTN_F32, BENCH_DENSE, 128, 2048, 8, 8, 64, 64},
+    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 1024, 1024, 8, 8, 192, 128},
+    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 128, 2048, 8, 8, 64, 64},
     SELF(ATTN_F32, BENCH_DENSE, 1001, 8, 64),
     SELF(ATTN_F32, BENCH_DENSE, 2048, 1, 64),
     SELF(ATTN_F32, BENCH_DENSE, 1, 8, 64),
@@ -80,9 +103,11 @@ static const char *type_word(attn_type type)
     }
 }
 
-static const char *kind_word(enum bench_kind kind)
+static const char *kind_word(const struct bench_case *shape)
 {
-    switch (kind) {
+    if (shape->operation == ATTN_OPERATION_DECODE)
+        return "decode";
+    switch (shape->kind) {
     case BENCH_CAUSAL:
         return "causal";
     case BENCH_WINDOW:
@@ -95,8 +120,6 @@ static const char *kind_word(enum bench_kind kind)
         return "softcap";
     case BENCH_BIAS:
         return "bias";
-    case BENCH_DECODE:
-        return "decode";
     default:
         return "dense";
     }
@@ -106,7 +129,7 @@ void bench_case_name(const struct bench_case *shape, char name[BENCH_NAME_SIZE])
 {
     char length[48], heads[48] = "", value[24] = "";
     long long queries = shape->queries, keys = shape->keys;
-    if (shape->kind != BENCH_DECODE)
+    if (shape->operation != ATTN_OPERATION_DECODE)
         snprintf(length, sizeof length, keys == queries ? "L%lld" : "L%lld-Lk%lld", queries, keys);
     else if (queries == 1)
         snprintf(length, sizeof length, "Lk%lld", keys);
@@ -119,8 +142,9 @@ void bench_case_name(const struct bench_case *shape, char name[BENCH_NAME_SIZE])
         snprintf(heads, sizeof heads, "-h%lld", (long long)shape->heads);
     if (shape->d_v != shape->d_qk)
         snprintf(value, sizeof value, "-v%lld", (long long)shape->d_v);
-    snprintf(name, BENCH_NAME_SIZE, "%s-%s-%s%s-d%lld%s", type_word(shape->type),
-             kind_word(shape->kind), length, heads, (long long)shape->d_qk, value);
+    snprintf(name, BENCH_NAME_SIZE, "%s%s-%s-%s%s-d%lld%s", type_word(shape->type),
+             shape->operation == ATTN_OPERATION_BACKWARD ? "-backward" : "", kind_word(shape),
+             length, heads, (long long)shape->d_qk, value);
 }
 
 int64_t bench_case_start(const struct bench_case *shape, int64_t s)
@@ -152,7 +176,10 @@ static double kept_scores(const struct bench_case *shape)
 
 double bench_case_operations(const struct bench_case *shape)
 {
-    return 2.0 * (double)(shape->d_qk + shape->d_v) * kept_scores(shape) * (double)shape->heads;
+    int64_t d_qk = shape->d_qk, d_v = shape->d_v;
+    int64_t a_score =
+        shape->operation == ATTN_OPERATION_BACKWARD ? 6 * d_qk + 4 * d_v : 2 * (d_qk + d_v);
+    return (double)a_score * kept_scores(shape) * (double)shape->heads;
 }
 
 int64_t bench_type_size(attn_type type)

@@ -14,14 +14,15 @@ enum bench_kind {
     BENCH_VARLEN,   /* BENCH_SEQUENCES packed sequences of unequal lengths, each dense */
     BENCH_ALIBI,    /* dense with ALiBi */
     BENCH_SOFT_CAP, /* dense with a soft cap of 50 */
-    BENCH_BIAS,     /* dense with an additive mask that all heads share */
-    BENCH_DECODE    /* dense, by attn_decode */
+    BENCH_BIAS      /* dense with an additive mask that all heads share */
 };
 
 enum { BENCH_WINDOW_KEYS = 256, BENCH_SEQUENCES = 8, BENCH_NAME_SIZE = 160 };
 
-/* Batch 1. K and V are of `type`; Q and O too, but F32 where it is ATTN_I8. */
+/* Batch 1. K and V are of `type`; Q and O too, but F32 where it is ATTN_I8. In a backward pass all
+ * gradients are. */
 struct bench_case {
+    attn_operation operation; /* forward, decode or backward */
     attn_type type;
     enum bench_kind kind;
     int64_t queries, keys, heads, key_heads, d_qk, d_v;
@@ -30,14 +31,15 @@ struct bench_case {
 extern const struct bench_case bench_cases[];
 extern const size_t bench_case_count;
 
-/* TYPE-KIND-L…-h…-d…, without -h… for 8 heads: see 'attn help bench'. */
+/* TYPE-KIND-L…-h…-d…, without -h… for 8 heads, or TYPE-backward-KIND-…: see 'attn help bench'. */
 void bench_case_name(const struct bench_case *shape, char name[BENCH_NAME_SIZE]);
 
 /* Where packed sequence s begins and, as that of sequence s + 1, ends: 0 ≤ s ≤ BENCH_SEQUENCES.
  * Sequence s has 2s + 1 parts of the length. */
 int64_t bench_case_start(const struct bench_case *shape, int64_t s);
 
-/* 2·(d_qk + d_v) for each score that is kept, in all heads; exp is not counted. */
+/* 2·(d_qk + d_v) for each score that is kept, in all heads, 6·d_qk + 4·d_v in a backward pass; exp
+ * is not counted. */
 double bench_case_operations(const struct bench_case *shape);
 
 /* Bytes of K and V with the scales of their rows. */

@@ -84,6 +84,15 @@ void bench_problem_shape(struct bench_problem *problem, const struct bench_case 
     problem->key_scales = problem->value_scales =
         attn_tensor_packed(NULL, ATTN_F32, 1, shape->key_heads, shape->keys, 1);
     problem->bias = attn_tensor_packed(NULL, ATTN_F32, 1, 1, shape->queries, shape->keys);
+    problem->stats = attn_tensor_packed(NULL, ATTN_F32, 1, shape->heads, shape->queries, 2);
+    problem->d_o = problem->o;
+    problem->d_q = problem->q;
+    problem->d_k = problem->k;
+    problem->d_v = problem->v;
+    attn_gradients_init(&problem->gradients);
+    problem->gradients.q = &problem->d_q;
+    problem->gradients.k = &problem->d_k;
+    problem->gradients.v = &problem->d_v;
 
     attn_params *params = &problem->params;
     attn_params_init(params);
@@ -117,9 +126,13 @@ void bench_problem_shape(struct bench_problem *problem, const struct bench_case 
         params->bias = &problem->bias;
         break;
     case BENCH_DENSE:
-    case BENCH_DECODE:
         break;
     }
+}
+
+static bool goes_back(const struct bench_problem *problem)
+{
+    return problem->shape->operation == ATTN_OPERATION_BACKWARD;
 }
 
 static bool allocate(void **memory, int64_t bytes)
@@ -135,6 +148,15 @@ static void release(void *memory)
         attn_allocator_default.release(attn_allocator_default.user, memory);
 }
 
+static bool allocate_backward(struct bench_problem *problem)
+{
+    attn_tensor *const tensors[] = {&problem->d_o, &problem->d_q, &problem->d_k, &problem->d_v};
+    for (size_t n = 0; n < sizeof tensors / sizeof tensors[0]; n++)
+        if (!allocate(&tensors[n]->data, tensor_bytes(tensors[n])))
+            return false;
+    return allocate(&problem->stats.data, tensor_bytes(&problem->stats));
+}
+
 bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struct attn_error *error)
 {
     const struct bench_case *shape = problem->shape;
@@ -146,6 +168,7 @@ bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struc
                       allocate(&problem->o.data, tensor_bytes(&problem->o)) &&
                       (shape->kind != BENCH_BIAS ||
                        allocate(&problem->bias.data, tensor_bytes(&problem->bias))) &&
+                      (!goes_back(problem) || allocate_backward(problem)) &&
                       allocate(&keys_and_values, copies * problem->copy_bytes);
     problem->keys_and_values = keys_and_values;
     if (!has_memory)
@@ -154,7 +177,8 @@ bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struc
     return true;
 }
 
-void bench_problem_fill(struct bench_problem *problem)
+bool bench_problem_fill(attn_context *context, struct bench_problem *problem,
+                        struct attn_error *error)
 {
     const struct bench_case *shape = problem->shape;
     bench_problem_turn(problem, 0);
@@ -170,6 +194,12 @@ void bench_problem_fill(struct bench_problem *problem)
     for (int64_t copy = 1; copy < problem->copies; copy++)
         memcpy(problem->keys_and_values + copy * problem->copy_bytes, problem->keys_and_values,
                (size_t)problem->copy_bytes);
+    if (!goes_back(problem))
+        return true;
+    fill_random(&problem->d_o, 5);
+    return attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v,
+                        &problem->o, &problem->stats) == ATTN_SUCCESS ||
+           attn_error_set(error, "%s", attn_message(context));
 }
 
 void bench_problem_turn(struct bench_problem *problem, int64_t index)
@@ -186,18 +216,19 @@ void bench_problem_turn(struct bench_problem *problem, int64_t index)
     problem->v.data = place + tensor_bytes(&problem->k);
 }
 
-attn_operation bench_problem_operation(const struct bench_problem *problem)
-{
-    return problem->shape->kind == BENCH_DECODE ? ATTN_OPERATION_DECODE : ATTN_OPERATION_FORWARD;
-}
-
 attn_status bench_problem_call(attn_context *context, const struct bench_problem *problem)
 {
-    return problem->shape->kind == BENCH_DECODE
-               ? attn_decode(context, &problem->params, &problem->q, &problem->k, &problem->v,
-                             &problem->o, NULL)
-               : attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v,
-                              &problem->o, NULL);
+    const attn_params *params = &problem->params;
+    const attn_tensor *q = &problem->q, *k = &problem->k, *v = &problem->v, *o = &problem->o;
+    switch (problem->shape->operation) {
+    case ATTN_OPERATION_DECODE:
+        return attn_decode(context, params, q, k, v, o, NULL);
+    case ATTN_OPERATION_BACKWARD:
+        return attn_backward(context, params, q, k, v, o, &problem->stats, &problem->d_o,
+                             &problem->gradients);
+    default:
+        return attn_forward(context, params, q, k, v, o, NULL);
+    }
 }
 
 void bench_problem_release(struct bench_problem *problem)
@@ -205,6 +236,11 @@ void bench_problem_release(struct bench_problem *problem)
     release(problem->q.data);
     release(problem->o.data);
     release(problem->bias.data);
+    release(problem->stats.data);
+    release(problem->d_o.data);
+    release(problem->d_q.data);
+    release(problem->d_k.data);
+    release(problem->d_v.data);
     release(problem->keys_and_values);
     memset(problem, 0, sizeof *problem);
 }

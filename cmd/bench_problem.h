@@ -14,8 +14,10 @@ struct bench_problem {
     const struct bench_case *shape;
     attn_params params;
     attn_tensor q, k, v, o;
-    attn_tensor key_scales, value_scales; /* used with ATTN_I8 */
-    attn_tensor bias;                     /* used with BENCH_BIAS */
+    attn_tensor stats, d_o, d_q, d_k, d_v; /* used in a backward pass */
+    attn_gradients gradients;              /* those */
+    attn_tensor key_scales, value_scales;  /* used with ATTN_I8 */
+    attn_tensor bias;                      /* used with BENCH_BIAS */
     int64_t starts[BENCH_SEQUENCES + 1];
     float slopes[BENCH_MAXIMUM_HEADS];
     /* The tensors above that begin in the block of K and V, which there are `copies` of. */
@@ -32,16 +34,15 @@ void bench_problem_shape(struct bench_problem *problem, const struct bench_case 
 bool bench_problem_allocate(struct bench_problem *problem, int64_t copies,
                             struct attn_error *error);
 
-/* Inputs between −1 and 1, the same in each run. */
-void bench_problem_fill(struct bench_problem *problem);
+/* Inputs between −1 and 1, the same in each run; a backward pass has its forward pass behind it. */
+bool bench_problem_fill(attn_context *context, struct bench_problem *problem,
+                        struct attn_error *error);
 
 /* Turns k, v and their scales to copy `index` mod copies. */
 void bench_problem_turn(struct bench_problem *problem, int64_t index);
 
 /* The call itself. */
 attn_status bench_problem_call(attn_context *context, const struct bench_problem *problem);
-
-attn_operation bench_problem_operation(const struct bench_problem *problem);
 
 void bench_problem_release(struct bench_problem *problem);
 

@@ -100,9 +100,8 @@ static bool explain(const struct bench_machine *machine, const struct bench_prob
 {
     memset(explanation, 0, sizeof *explanation);
     explanation->size = sizeof *explanation;
-    if (attn_explain(machine->context, bench_problem_operation(problem), &problem->params,
-                     &problem->q, &problem->k, &problem->v, &problem->o,
-                     explanation) == ATTN_SUCCESS)
+    if (attn_explain(machine->context, problem->shape->operation, &problem->params, &problem->q,
+                     &problem->k, &problem->v, &problem->o, explanation) == ATTN_SUCCESS)
         return true;
     char name[BENCH_NAME_SIZE];
     bench_case_name(problem->shape, name);
@@ -165,7 +164,7 @@ struct medians {
 static bool measure(const struct bench_machine *machine, struct bench_problem *problem,
                     struct medians *medians, struct attn_error *error)
 {
-    bool decodes = problem->shape->kind == BENCH_DECODE;
+    bool decodes = problem->shape->operation == ATTN_OPERATION_DECODE;
     double seconds_a_measure = decodes ? seconds_a_bandwidth : seconds_a_peak;
     double times[MAXIMUM_RUNS], measures[MAXIMUM_RUNS + 1];
     size_t runs = 0, measured = 0;
@@ -196,7 +195,7 @@ static bool run_problem(const struct bench_machine *machine, struct bench_proble
                         struct bench_result *result, struct attn_error *error)
 {
     const struct bench_case *shape = problem->shape;
-    bool decodes = shape->kind == BENCH_DECODE;
+    bool decodes = shape->operation == ATTN_OPERATION_DECODE;
     int64_t bytes = bench_case_key_value_bytes(shape);
     int64_t copies = decodes ? (CACHES_OF_MEMORY * machine->cache + bytes - 1) / bytes : 1;
     attn_explanation explanation;
@@ -204,8 +203,8 @@ static bool run_problem(const struct bench_machine *machine, struct bench_proble
     if (!bench_problem_allocate(problem, copies, error) ||
         !explain(machine, problem, &explanation, error))
         return false;
-    bench_problem_fill(problem);
-    if (!measure(machine, problem, &medians, error))
+    if (!bench_problem_fill(machine->context, problem, error) ||
+        !measure(machine, problem, &medians, error))
         return false;
 
     double gflops = bench_case_operations(shape) / medians.seconds * 1e-9;

@@ -70,15 +70,16 @@ static bool describe_model(const struct session *session, struct attn_buffer *ou
     int64_t parameters = 0;
     if (!count_parameters(session->directory, &parameters, error))
         return false;
-    const struct bert_config *config = &session->config;
+    const struct text_model_settings *settings = &session->settings;
     attn_buffer_format(out, "model:        %s\n", session->name);
     attn_buffer_format(out, "directory:    %s\n", session->directory);
-    attn_buffer_format(out, "architecture: BERT\n");
-    attn_buffer_format(out, "layers:       %lld\n", (long long)config->layers);
-    attn_buffer_format(out, "heads:        %lld\n", (long long)config->heads);
-    attn_buffer_format(out, "hidden:       %lld\n", (long long)config->hidden);
-    attn_buffer_format(out, "positions:    %lld\n", (long long)config->positions);
-    attn_buffer_format(out, "vocabulary:   %lld\n", (long long)config->vocabulary);
+    attn_buffer_format(out, "architecture: %s\n",
+                       settings->kind == LANGUAGE_MODEL_GPT2 ? "GPT-2" : "BERT");
+    attn_buffer_format(out, "layers:       %lld\n", (long long)settings->layers);
+    attn_buffer_format(out, "heads:        %lld\n", (long long)settings->heads);
+    attn_buffer_format(out, "hidden:       %lld\n", (long long)settings->width);
+    attn_buffer_format(out, "positions:    %lld\n", (long long)settings->positions);
+    attn_buffer_format(out, "vocabulary:   %lld\n", (long long)settings->vocabulary);
     attn_buffer_format(out, "parameters:   %lld\n", (long long)parameters);
     return true;
 }
@@ -90,7 +91,7 @@ static bool describe(const struct shared_options *options, struct session *sessi
     if (!describe_machine(options->threads, out, error))
         return false;
     if (session_locate(session, options->model, error))
-        return session_open_config(session, error) && describe_model(session, out, error);
+        return session_open_settings(session, error) && describe_model(session, out, error);
 
     const char *variable = getenv("ATTN_MODEL");
     if (options->model || (variable && variable[0]))

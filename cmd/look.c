@@ -122,17 +122,17 @@ static bool look_at(const struct look_options *options, struct session *session,
                     const struct text texts[2], const struct encoding *encoding,
                     struct attn_error *error)
 {
-    if ((int64_t)encoding->token_count > session->config.positions)
+    if ((int64_t)encoding->token_count > session->settings.positions)
         return attn_error_set(error,
                               "the text has %zu tokens, the model has %lld positions: shorten it",
-                              encoding->token_count, (long long)session->config.positions);
+                              encoding->token_count, (long long)session->settings.positions);
     struct look_settings settings = {.heads = options->heads,
                                      .head_count = options->head_count,
                                      .unit = options->unit,
                                      .special = options->special};
     struct look look;
-    if (!session_open_bert(session, options->shared.threads, error) ||
-        !look_run(session->bert, &session->compute, encoding, &settings, &look, error))
+    if (!session_open_text_model(session, options->shared.threads, error) ||
+        !look_run(session->text_model, &session->compute, encoding, &settings, &look, error))
         return false;
     bool done = show_look(options, session, texts, encoding, &look, error);
     look_release(&look);
@@ -149,7 +149,7 @@ static bool run(const struct look_options *options, struct attn_error *error)
     if (input_check_utf8("--pair", texts[1].data, texts[1].size, error) &&
         input_read(&options->shared, INPUT_ONE_TEXT, &input, error) &&
         session_locate(&session, options->shared.model, error) &&
-        session_open_config(&session, error) && session_open_tokenizer(&session, error)) {
+        session_open_settings(&session, error) && session_open_tokenizer(&session, error)) {
         char name[256];
         input_describe(&input, 0, name, sizeof name);
         texts[0] = input.texts[0];

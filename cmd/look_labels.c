@@ -29,6 +29,15 @@ static char *copy_label(const char *bytes, size_t size)
     return label;
 }
 
+/* A word as the text writes it. GPT-2's words begin with the space before them. */
+static char *copy_word(const struct word *word, const struct text texts[2])
+{
+    const char *bytes = texts[word->text == 1].data + word->begin;
+    size_t size = word->end - word->begin;
+    bool space_before = size > 1 && bytes[0] == ' ' && bytes[1] != ' ';
+    return copy_label(bytes + space_before, size - space_before);
+}
+
 static char *copy_piece(const struct tokenizer *tokenizer, int32_t id)
 {
     const char *piece = tokenizer_piece(tokenizer, id);
@@ -47,13 +56,9 @@ bool look_labels_make(const struct look *look, const struct encoding *encoding,
     bool made = labels->units && labels->words;
     for (size_t i = 0; made && i < look->units; i++) {
         int32_t id = encoding->tokens[look->first_token[i]].id;
-        if (look->word[i] == TOKEN_NO_WORD) {
-            labels->words[i] = copy_piece(tokenizer, id);
-        } else {
-            const struct word *word = &encoding->words[look->word[i]];
-            const char *text = texts[word->text == 1].data;
-            labels->words[i] = copy_label(text + word->begin, word->end - word->begin);
-        }
+        labels->words[i] = look->word[i] == TOKEN_NO_WORD
+                               ? copy_piece(tokenizer, id)
+                               : copy_word(&encoding->words[look->word[i]], texts);
         if (!labels->words[i])
             made = false;
         else if (unit == LOOK_PIECES)

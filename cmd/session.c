@@ -11,6 +11,11 @@ bool session_locate(struct session *session, const char *model, struct attn_erro
            input_check_utf8("the model's name", session->name, strlen(session->name), error);
 }
 
+bool session_open_settings(struct session *session, struct attn_error *error)
+{
+    return text_model_read_settings(&session->settings, session->directory, error);
+}
+
 bool session_open_config(struct session *session, struct attn_error *error)
 {
     return bert_config_read(&session->config, session->directory, error);
@@ -38,6 +43,12 @@ bool session_read_embedding(const struct session *session, struct embedding_sett
            name_directory(session, error);
 }
 
+bool session_open_text_model(struct session *session, int threads, struct attn_error *error)
+{
+    return compute_create(&session->compute, threads, error) &&
+           text_model_open(&session->text_model, session->directory, error);
+}
+
 bool session_open_bert(struct session *session, int threads, struct attn_error *error)
 {
     return compute_create(&session->compute, threads, error) &&
@@ -46,6 +57,7 @@ bool session_open_bert(struct session *session, int threads, struct attn_error *
 
 void session_close(struct session *session)
 {
+    text_model_close(session->text_model);
     bert_close(session->bert);
     if (session->compute.attention)
         compute_destroy(&session->compute);

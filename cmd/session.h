@@ -3,6 +3,7 @@
 #define ATTN_CMD_SESSION_H
 
 #include "model/embedding.h"
+#include "model/text_model.h"
 #include "text/tokenizer.h"
 
 #include "input.h"
@@ -10,23 +11,32 @@
 struct session {
     char *directory;
     char *name;                  /* for output, UTF-8 */
-    struct tokenizer *tokenizer; /* NULL until opened, as are bert and compute */
+    struct tokenizer *tokenizer; /* NULL until opened, as are the models and compute */
+    struct compute compute;
+
+    /* For verbs that look at a text with any kind of model. */
+    struct text_model_settings settings;
+    struct text_model *text_model;
+
+    /* For those that need a BERT. */
     struct bert_config config;
     struct bert *bert;
-    struct compute compute;
 };
 
 /* Start from zeros. Each step needs those before it; session_close undoes whatever was done, also
  * after a step that failed. */
 bool session_locate(struct session *session, const char *model, struct attn_error *error);
 
-/* Reads the config first, so that a model of another kind is refused as what it is. */
+/* Reads the config first, so that a model of another kind is refused as what it is: of any kind, or
+ * a BERT's. */
+bool session_open_settings(struct session *session, struct attn_error *error);
 bool session_open_config(struct session *session, struct attn_error *error);
 bool session_open_tokenizer(struct session *session, struct attn_error *error);
 
 /* How the model's directory says that its texts become vectors. */
 bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
                             struct attn_error *error);
+bool session_open_text_model(struct session *session, int threads, struct attn_error *error);
 bool session_open_bert(struct session *session, int threads, struct attn_error *error);
 void session_close(struct session *session);
 

@@ -5,8 +5,9 @@
 #include "base/error.h"
 
 /* Exit statuses. STATUS_USAGE: the command line alone is wrong, or a variable that stands for an
- * option (ATTN_THREADS). STATUS_FAILURE: what needs the model, the text or the disk to be seen. */
-enum status { STATUS_SUCCESS = 0, STATUS_FAILURE = 1, STATUS_USAGE = 2 };
+ * option (ATTN_THREADS). STATUS_FAILURE: what needs the model, the text or the disk to be seen.
+ * STATUS_INTERRUPTED: a signal ended it, after what was done had been saved. */
+enum status { STATUS_SUCCESS = 0, STATUS_FAILURE = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
 
 struct verb {
     const char *name;
@@ -22,6 +23,7 @@ const struct verb *verb_find(const char *name, struct attn_error *error);
 enum status verb_look(int argc, char **argv, struct attn_error *error);
 enum status verb_embed(int argc, char **argv, struct attn_error *error);
 enum status verb_tokenize(int argc, char **argv, struct attn_error *error);
+enum status verb_train(int argc, char **argv, struct attn_error *error);
 enum status verb_info(int argc, char **argv, struct attn_error *error);
 enum status verb_bench(int argc, char **argv, struct attn_error *error);
 enum status verb_help(int argc, char **argv, struct attn_error *error);

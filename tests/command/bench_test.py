@@ -13,9 +13,11 @@ f32-causal-L2048-d64 f32-causal-L2048-d128 f32-window256-L16384-d64
 bf16-dense-L2048-d64 bf16-dense-L2048-d128 bf16-causal-L2048-d128 f16-dense-L2048-d64 f16-dense-L2048-d128
 f32-decode-Lk8192-h32-8-d128 bf16-decode-Lk8192-h32-8-d128 f16-decode-Lk8192-h32-8-d128
 i8-decode-Lk8192-h32-8-d128 f32-dense-L1024-d1 f32-dense-L1024-d192-v128 f32-dense-L128-Lk2048-d64
+f32-backward-dense-L2048-d64 f32-backward-dense-L2048-d128 f32-backward-causal-L2048-d64
+bf16-backward-dense-L2048-d64 bf16-backward-causal-L2048-d128
 """.split()
 NAME = re.compile(
-    r"(f32|bf16|f16|i8)-(dense|causal|window256|varlen8|alibi|softcap|bias|decode)"
+    r"(f32|bf16|f16|i8)-(backward-)?(dense|causal|window256|varlen8|alibi|softcap|bias|decode)"
     r"-(L\d+(-Lk\d+)?|Lk\d+(-Lq\d+)?)(-h\d+(-\d+)?)?-d\d+(-v\d+)?")
 
 
@@ -60,6 +62,27 @@ def a_case_that_reads():
     assert math.isclose(case["gbps"] * case["ms"] * 1e6, 2 * 8 * 512 * 128 * 4, rel_tol=1e-3)
 
 
+def a_case_that_goes_back():
+    [case] = objects("--filter", "f32-backward-dense-L128-h12-d64")
+    assert list(case) == FIELDS and is_positive(case["of_peak"]) and case["workspace"] > 0
+    # 10·L²·d operations a head.
+    assert math.isclose(case["gflops"] * case["ms"] * 1e6, 10 * 128 * 128 * 64 * 12, rel_tol=1e-3)
+
+
+def steps_of_training():
+    tiny = ["--layers", "1", "--heads", "2", "--dim", "16", "--ctx", "8", "--vocab", "50", "--batch", "2", "--steps", "2"]
+    result = json.loads(succeeds("bench", "training", "--json", *tiny))
+    shares = ["attention", "linear", "optimizer", "rest"]
+    assert list(result) == ["tokens_per_second", "of_peak", *shares, "peak_mib", "threads"]
+    assert is_positive(result["tokens_per_second"]) and is_positive(result["peak_mib"])
+    assert math.isclose(sum(result[name] for name in shares), 1, abs_tol=0.01), result
+    text = succeeds("bench", "training", *tiny)
+    assert "tokens/s" in text and all(name in text for name in shares)
+    fails(2, ["--dim", "multiple of --heads"], "bench", "training", "--dim", "10", "--heads", "3")
+    fails(2, ["--layers", "'0'"], "bench", "training", "--layers", "0")
+    fails(2, "'attention' is not expected", "bench", "training", "attention")
+
+
 def the_table_says_what_it_measured():
     text = bench("--filter", "L16-d64")
     head, table = text.split("\n\n")
@@ -75,7 +98,7 @@ def the_table_says_what_it_measured():
 
 def filters_add_up():
     names = [line.split(":")[0] for line in
-             bench("--explain", "--filter", "L7-", "--filter", "window256", "--filter", "L7").splitlines()]
+             bench("--explain", "--filter", "L7-", "--filter", "f32-window256", "--filter", "L7").splitlines()]
     assert names == ["f32-window256-L16384-d64", "f32-dense-L7-d64"], names
 
 
@@ -107,7 +130,7 @@ def refuses_what_it_cannot_have():
 
 def refuses_wrong_command_lines():
     fails(2, ["attn bench: ", "attention"], "bench")
-    fails(2, ["'train'", "attention"], "bench", "train")
+    fails(2, ["'train'", "attention and training"], "bench", "train")
     fails(2, ["'L2048'", "--filter"], "bench", "attention", "L2048")
     fails(2, ["'no-such'", "--explain"], "bench", "attention", "--filter", "dense", "--filter", "no-such")
     fails(2, ["--filter", "empty"], "bench", "attention", "--filter", "")
@@ -128,6 +151,8 @@ tap.run([
     explains_every_case,
     a_case_that_computes,
     a_case_that_reads,
+    a_case_that_goes_back,
+    steps_of_training,
     the_table_says_what_it_measured,
     filters_add_up,
     the_isa_and_threads_are_those_asked_for,

@@ -113,7 +113,8 @@ def results_that_are_not_finite_are_refused():
 
 
 def other_architectures_are_refused_by_name():
-    refuses("gpt2", ["config.json", "gpt2", "bert"], config__json=config(model_type="gpt2"))
+    refuses("t5", ["config.json", "model_type t5", "bert"], config__json=config(model_type="t5"))
+    refuses("gpt2", ["config.json", "gpt2", "bert"], ["embed"], config__json=config(model_type="gpt2"))
     refuses("no-type", ["config.json", "model_type"], config__json=config(model_type=None))
     refuses("snake", ["config.json", "snake"], config__json=config(hidden_act="snake"))
     refuses("text-layers", ["config.json", "num_hidden_layers"], config__json=config(num_hidden_layers="six"))
@@ -145,8 +146,8 @@ def vocab_txt_does_without_tokenizer_json():
 
 
 def a_broken_model_is_told_by_info():
-    folder = damaged_model("info-gpt2", config__json=config(model_type="gpt2"))
-    fails(1, ["attn info: ", "gpt2"], "info", "-m", folder)
+    folder = damaged_model("info-t5", config__json=config(model_type="t5"))
+    fails(1, ["attn info: ", "t5"], "info", "-m", folder)
 
 
 tap.run([

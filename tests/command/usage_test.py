@@ -4,11 +4,11 @@ import subprocess
 
 from tool import FOLDER, attn, environment, fails, file, succeeds, tap
 
-VERBS = ["look", "embed", "tokenize", "info", "bench", "help"]
+VERBS = ["look", "embed", "tokenize", "train", "info", "bench", "help"]
 
 
 def prints_its_version():
-    assert succeeds("--version") == "attn 0.2.0\n"
+    assert succeeds("--version") == "attn 0.3.0\n"
 
 
 def alone_it_shows_the_usage():
@@ -39,6 +39,9 @@ def manuals_name_each_option():
                 "--output --model --threads -f",
         "embed": "--pooling --no-normalize --truncate --file --model --threads",
         "tokenize": "--ids --plain --pair --file --model",
+        "train": "--file --output --layers --heads --dim --ctx --vocab --batch --steps --lr --seed --stop-after "
+                 "--objective --model --warmup --schedule --final-lr --decay --clip --accumulate --dropout "
+                 "--beta1 --beta2 --held-out --eval-every --save-every --resume --sample --threads",
         "info": "--model --threads",
         "bench": "--filter --threads --isa --precision --json --explain",
     }
@@ -49,7 +52,7 @@ def manuals_name_each_option():
 
 
 def refuses_unknown_verbs():
-    fails(2, ["attn: ", "'stare'", "look, embed, tokenize, info, bench, help"], "stare")
+    fails(2, ["attn: ", "'stare'", "look, embed, tokenize, train, info, bench, help"], "stare")
     fails(2, ["attn: ", "''"], "")
     fails(2, ["attn help: ", "'stare'", "look"], "help", "stare")
     fails(2, "one verb", "help", "look", "embed")
@@ -127,7 +130,7 @@ def no_message_steers_the_terminal():
 def info_tells_the_machine_without_a_model():
     text = succeeds("info", env={"ATTN_ISA": "scalar"})
     fields = dict(line.split(":", 1) for line in text.splitlines())
-    assert fields["version"].strip() == "0.2.0" and fields["isa"].strip() == "scalar"
+    assert fields["version"].strip() == "0.3.0" and fields["isa"].strip() == "scalar"
     assert fields["cpu"].strip() and fields["blas"].strip() and fields["threads"].strip() == "1"
     assert "attn-fetch-model" in fields["model"]
 

@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 # Package: the command or the pkg-config module by which it is noticed.
 COMMANDS = {"gcc": "cc", "g++": "c++", "meson": "meson", "ninja-build": "ninja", "pkgconf": "pkg-config",
-            "python3": "python3"}  # fmt: skip
+            "python3": "python3", "bible-kjv": "bible", "libopenmpi-dev": "mpicc", "openmpi-bin": "mpirun"}  # fmt: skip
 MODULES = {
     "libopenblas-openmp-dev": "openblas",
     "libjansson-dev": "jansson",
@@ -31,6 +31,8 @@ MODULES = {
 TO_BUILD = {"gcc", "libc6-dev", "meson", "ninja-build", "pkgconf", "python3", *MODULES} - {"libcmocka-dev"}
 TO_LOOK = TO_BUILD | {"python3-pip"}
 TO_CHECK = TO_LOOK | {"g++", "libcmocka-dev"}
+TO_TRAIN = TO_BUILD | {"bible-kjv"}
+MPI = {"libopenmpi-dev", "openmpi-bin"}
 
 STAND_INS = {
     "id": 'cat "$MACHINE/uid"',
@@ -56,6 +58,9 @@ TOOLS = {
     "c++": "",
     "meson": "",
     "ninja": "",
+    "bible": "",
+    "mpicc": "",
+    "mpirun": "",
     "python3": '[ -e "$MACHINE/installed/python3-pip" ]',
     "pkg-config": 'case $2 in\n'
     + "".join(f'{module}) [ -e "$MACHINE/installed/{package}" ] ;;\n' for package, module in MODULES.items())
@@ -144,7 +149,9 @@ def root_installs_what_a_step_needs_and_says_so(machine):
 def each_step_needs_no_more_than_it_uses(machine):
     assert packages_of(machine.setup("build").stderr) == TO_BUILD
     assert packages_of(machine.setup("look").stderr) == TO_LOOK - TO_BUILD
+    assert packages_of(machine.setup("train").stderr) == TO_TRAIN - TO_BUILD
     assert packages_of(machine.setup("check").stderr) == TO_CHECK - TO_LOOK
+    assert packages_of(machine.setup("mpi").stderr) == MPI
     assert "update" not in machine.log("apt-log")
 
 
@@ -216,7 +223,7 @@ def a_compiler_that_is_not_there_is_named(machine):
 @on()
 def an_unknown_step_is_refused(machine):
     done = machine.setup("dance")
-    assert done.returncode == 1 and "build, look, check, clang" in done.stderr
+    assert done.returncode == 1 and "build, look, train, check, mpi, clang" in done.stderr
 
 
 tap.run(

@@ -1,0 +1,135 @@
+"""A GPT-2 with byte-level BPE, made on the spot: what look, info and embed make of it."""
+import json
+import random
+import struct
+
+from tool import FOLDER, fails, succeeds, tap
+
+TEXT = "The robot picked up the screwdriver because it was heavy."
+WORDS = TEXT[:-1].split() + ["."]
+WIDTH, LAYERS, HEADS, POSITIONS = 16, 2, 4, 64
+
+
+def byte_letters():
+    """GPT-2's spelling of the 256 bytes: printable ones stand for themselves, others from U+0100 on."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in plain else next(others)) for byte in range(256)]
+
+
+def write_tokenizer(folder):
+    merges = [("t", "h"), ("Ġ", "th"), ("Ġth", "e"), ("o", "t"), ("Ġ", "w")]
+    pieces = byte_letters() + ["".join(merge) for merge in merges] + ["<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
+    return len(pieces)
+
+
+def shapes(vocabulary):
+    yield "wte.weight", [vocabulary, WIDTH]
+    yield "wpe.weight", [POSITIONS, WIDTH]
+    for layer in range(LAYERS):
+        for name, wide in [("attn.c_attn", [WIDTH, 3 * WIDTH]), ("attn.c_proj", [WIDTH, WIDTH]),
+                           ("mlp.c_fc", [WIDTH, 4 * WIDTH]), ("mlp.c_proj", [4 * WIDTH, WIDTH])]:
+            yield f"h.{layer}.{name}.weight", wide
+            yield f"h.{layer}.{name}.bias", wide[1:]
+        for name in ["ln_1", "ln_2"]:
+            yield f"h.{layer}.{name}.weight", [WIDTH]
+            yield f"h.{layer}.{name}.bias", [WIDTH]
+    yield "ln_f.weight", [WIDTH]
+    yield "ln_f.bias", [WIDTH]
+
+
+def write_weights(folder, vocabulary):
+    source, header, data = random.Random(7), {}, b""
+    for name, shape in shapes(vocabulary):
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        values = struct.pack(f"<{count}f", *(source.gauss(0, 0.5) for _ in range(count)))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def gpt2(name="gpt2", **changes):
+    folder = FOLDER / name
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        vocabulary = write_tokenizer(folder)
+        write_weights(folder, vocabulary)
+        config = {"model_type": "gpt2", "vocab_size": vocabulary, "n_positions": POSITIONS, "n_embd": WIDTH,
+                  "n_layer": LAYERS, "n_head": HEADS, **changes}
+        (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+def look_json(*arguments):
+    return json.loads(succeeds("look", "-m", gpt2(), "--json", *arguments))
+
+
+def words_look_back():
+    content = look_json(TEXT)
+    assert content["words"] == WORDS, content["words"]
+    [head] = content["heads"]
+    for row, weights in enumerate(head["weights"]):
+        assert all((weight > 0) == (column <= row) for column, weight in enumerate(weights)), weights
+        assert abs(sum(weights) - 1) < 1e-5
+    assert head["weights"][0][0] == 1
+
+
+def mean_is_the_mean_of_heads():
+    names = [f"L{layer}H{head}" for layer in range(LAYERS) for head in range(HEADS)]
+    heads = look_json(TEXT, *(part for name in names for part in ["--head", name]))["heads"]
+    [mean] = look_json(TEXT)["heads"]
+    for row in range(len(WORDS)):
+        for column in range(len(WORDS)):
+            average = sum(head["weights"][row][column] for head in heads) / len(heads)
+            assert abs(average - mean["weights"][row][column]) < 1e-6
+
+
+def pieces_are_those_of_the_vocabulary():
+    words = look_json("--pieces", "the other way")["words"]
+    assert words == ["th", "e", "Ġ", "o", "th", "e", "r", "Ġw", "a", "y"], words
+
+
+def a_word_is_found_without_its_space():
+    lines = succeeds("look", "-m", gpt2(), "--from", "robot", TEXT).splitlines()
+    assert len(lines) >= 1 and lines[0].startswith("The "), lines
+
+
+def pictures_are_written():
+    for suffix in ["svg", "png", "html", "npy"]:
+        path = FOLDER / f"look.{suffix}"
+        succeeds("look", "-m", gpt2(), "-o", str(path), TEXT)
+        assert path.stat().st_size > 200, suffix
+
+
+def info_describes_it():
+    text = succeeds("info", "-m", gpt2())
+    for line in ["architecture: GPT-2", "layers:       2", "heads:        4", "hidden:       16",
+                 "positions:    64", "vocabulary:   262"]:
+        assert line in text, text
+
+
+def embed_refuses_it_by_name():
+    fails(1, ["config.json", "gpt2", "bert"], "embed", "-m", gpt2(), TEXT)
+
+
+def what_it_cannot_read_is_refused():
+    fails(1, ["tokens", "64 positions"], "look", "-m", gpt2(), "x " * 41)
+    fails(1, ["2 layers of 4 heads", "L2H0"], "look", "-m", gpt2(), "--head", "L2H0", TEXT)
+    fails(1, "scale_attn_weights", "look", "-m", gpt2("unscaled", scale_attn_weights=False), TEXT)
+    fails(1, ["wpe.weight has shape [64, 16]", "expected [65, 16]"], "look", "-m",
+          gpt2("longer", n_positions=65), TEXT)
+
+
+tap.run([
+    words_look_back,
+    mean_is_the_mean_of_heads,
+    pieces_are_those_of_the_vocabulary,
+    a_word_is_found_without_its_space,
+    pictures_are_written,
+    info_describes_it,
+    embed_refuses_it_by_name,
+    what_it_cannot_read_is_refused,
+])
