@@ -257,10 +257,11 @@ static attn_status backward(attn_context *context, const attn_params *params, co
                             const attn_tensor *stats, const attn_tensor *d_o,
                             const attn_gradients *gradients)
 {
-    struct attn_backward_run run = {.kernels = context->kernels};
+    struct attn_backward_run run = {0};
     struct attn_problem *problem = &run.problem;
     attn_status status = attn_backward_resolve(problem, &run.backward, context, params, q, k, v, o,
                                                stats, d_o, gradients);
+    run.kernels = context->kernels;
     if (status)
         return status;
     if (problem->batch == 0 || problem->heads == 0 || problem->queries == 0 || problem->keys == 0 ||

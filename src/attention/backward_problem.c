@@ -139,7 +139,7 @@ attn_status attn_backward_resolve(struct attn_problem *problem,
               "gradients.size is %zu, expected %zu: start from attn_gradients_init",
               gradients->size, sizeof *gradients);
     *backward = (struct attn_backward_problem){0};
-    attn_status status = attn_problem_resolve(problem, params, q, k, context->kernels, error);
+    attn_status status = attn_problem_resolve(problem, context, params, q, k);
     if (!status)
         status = attn_problem_resolve_values(problem, v, error);
     if (!status)

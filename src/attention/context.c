@@ -54,6 +54,13 @@ attn_status attn_context_create(attn_context **context, const attn_options *opti
     return ATTN_SUCCESS;
 }
 
+void attn_context_ask_for_tiles(struct attn_context *context)
+{
+    if (!context->asked_for_tiles)
+        context->kernels = attn_kernels_with_tiles(context->kernels);
+    context->asked_for_tiles = true;
+}
+
 void attn_context_destroy(attn_context *context)
 {
     if (!context)

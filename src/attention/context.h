@@ -10,6 +10,7 @@
 
 struct attn_context {
     const struct attn_kernels *kernels;
+    bool asked_for_tiles;
     struct attn_parallel parallel;
     struct attn_allocator allocator;
     struct attn_workspace workspace; /* shared by the calls, one after another */
@@ -20,6 +21,10 @@ struct attn_context {
  * the default ones while it lasts. `modes` is what attn_call_begin returned. */
 uint64_t attn_call_begin(struct attn_context *context);
 void attn_call_end(uint64_t modes);
+
+/* Before products of bf16 pairs: takes the kernels that make them in tiles. The system has to give
+ * those to the process, so a context that never needs them does not ask. */
+void attn_context_ask_for_tiles(struct attn_context *context);
 
 /* shared_bytes, and behind them bytes_a_thread for each of the context's threads (both multiples of
  * ATTN_ALIGNMENT); NULL when there is no memory, with the message set. */

@@ -185,7 +185,7 @@ static bool rows_fit(const struct attn_problem *problem)
 /* Checks what the operation would check, as far as it can be without data. */
 static attn_status resolve(struct attn_problem *problem, attn_operation operation,
                            const attn_params *params, const attn_tensor *const tensors[4],
-                           const struct attn_context *context, struct attn_error *error)
+                           struct attn_context *context, struct attn_error *error)
 {
     const char *const names[4] = {"q", "k", "v", "o"};
     const int count = operation == ATTN_OPERATION_WEIGHTS ? 2 : 4;
@@ -195,8 +195,7 @@ static attn_status resolve(struct attn_problem *problem, attn_operation operatio
                   names[n]);
         views[n] = with_data(tensors[n]);
     }
-    attn_status status =
-        attn_problem_resolve(problem, params, &views[0], &views[1], context->kernels, error);
+    attn_status status = attn_problem_resolve(problem, context, params, &views[0], &views[1]);
     if (status || count == 2)
         return status;
     status = attn_problem_resolve_values(problem, &views[2], error);

@@ -79,15 +79,18 @@ static attn_status resolve_dropout(struct attn_problem *problem, const attn_para
     return ATTN_SUCCESS;
 }
 
-static attn_status resolve_precision(struct attn_problem *problem, const attn_params *params,
-                                     const struct attn_kernels *kernels, struct attn_error *error)
+static attn_status resolve_precision(struct attn_problem *problem, struct attn_context *context,
+                                     const attn_params *params)
 {
+    struct attn_error *error = &context->error;
     RETURN_IF(params->precision != ATTN_PRECISION_EXACT && params->precision != ATTN_PRECISION_BF16,
               error, ATTN_ERROR_ARGUMENT,
               "params.precision is %d, expected a value of attn_precision", (int)params->precision);
-    if (params->precision == ATTN_PRECISION_BF16 && kernels->dots && problem->q.type == ATTN_BF16 &&
-        problem->k.type == ATTN_BF16)
+    if (params->precision == ATTN_PRECISION_BF16 && context->kernels->dots &&
+        problem->q.type == ATTN_BF16 && problem->k.type == ATTN_BF16) {
         problem->precision = ATTN_PRECISION_BF16;
+        attn_context_ask_for_tiles(context);
+    }
     return ATTN_SUCCESS;
 }
 
@@ -129,10 +132,11 @@ static attn_status resolve_queries_and_keys(struct attn_problem *problem, const 
     return ATTN_SUCCESS;
 }
 
-attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params *params,
-                                 const attn_tensor *q, const attn_tensor *k,
-                                 const struct attn_kernels *kernels, struct attn_error *error)
+attn_status attn_problem_resolve(struct attn_problem *problem, struct attn_context *context,
+                                 const attn_params *params, const attn_tensor *q,
+                                 const attn_tensor *k)
 {
+    struct attn_error *error = &context->error;
     attn_params read;
     RETURN_IF(!attn_params_read(&read, params), error, ATTN_ERROR_ARGUMENT,
               "params.size is %zu, expected %zu or that of an earlier version: start from "
@@ -154,7 +158,7 @@ attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params
     if (!status)
         status = resolve_row_scales(&problem->key_scales, read.key_scales, "params.key_scales",
                                     &problem->k, "k", error);
-    return status ? status : resolve_precision(problem, &read, kernels, error);
+    return status ? status : resolve_precision(problem, context, &read);
 }
 
 attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn_tensor *v,
@@ -222,7 +226,7 @@ attn_status attn_problem_resolve_call(struct attn_problem *problem, struct attn_
                                       const attn_tensor *o, const attn_tensor *stats)
 {
     struct attn_error *error = &context->error;
-    attn_status status = attn_problem_resolve(problem, params, q, k, context->kernels, error);
+    attn_status status = attn_problem_resolve(problem, context, params, q, k);
     if (!status)
         status = attn_problem_resolve_values(problem, v, error);
     if (!status)

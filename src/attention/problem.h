@@ -47,11 +47,11 @@ struct attn_problem {
     bool has_keep, has_bias;
 };
 
-/* Checks the arguments that all calls share, and fills all but v, o and stats. `kernels` tells what
- * precision is of use. */
-attn_status attn_problem_resolve(struct attn_problem *problem, const attn_params *params,
-                                 const attn_tensor *q, const attn_tensor *k,
-                                 const struct attn_kernels *kernels, struct attn_error *error);
+/* Checks the arguments that all calls share, and fills all but v, o and stats. Chooses the
+ * context's kernels for the precision that is of use. */
+attn_status attn_problem_resolve(struct attn_problem *problem, struct attn_context *context,
+                                 const attn_params *params, const attn_tensor *q,
+                                 const attn_tensor *k);
 
 /* Then v; then o and stats (NULL: not wanted), and what those may not overlap. */
 attn_status attn_problem_resolve_values(struct attn_problem *problem, const attn_tensor *v,

@@ -210,9 +210,9 @@ static attn_status rebuild(attn_context *context, const attn_params *params, con
                            const attn_tensor *weights)
 {
     struct attn_problem problem;
-    struct rebuild run = {.problem = &problem, .kernels = context->kernels};
-    attn_status status =
-        attn_problem_resolve(&problem, params, q, k, context->kernels, &context->error);
+    struct rebuild run = {.problem = &problem};
+    attn_status status = attn_problem_resolve(&problem, context, params, q, k);
+    run.kernels = context->kernels;
     if (!status)
         status = resolve_part(&run, stats, begin, weights, &context->error);
     if (status)

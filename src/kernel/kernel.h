@@ -189,4 +189,9 @@ struct attn_kernels {
 /* The table for an ISA that the build and the CPU have; a lower one where the build has less. */
 const struct attn_kernels *attn_kernels_for(attn_isa isa);
 
+/* Of a table with products of bf16 pairs the one that makes them in tiles, which differs in nothing
+ * else; the table itself where build, CPU or system have no tiles. Asks the system for them, for the
+ * whole process: see base/cpu.h. */
+const struct attn_kernels *attn_kernels_with_tiles(const struct attn_kernels *kernels);
+
 #endif

@@ -32,13 +32,17 @@ const struct attn_kernels *attn_kernels_for(attn_isa isa)
     int allowed = tables_up_to(isa), present = tables_up_to(attn_cpu_best_isa());
     const struct attn_kernels *kernels = tables[(allowed < present ? allowed : present) - 1];
 #if defined(__x86_64__)
-    if (kernels == &attn_kernels_avx512 && attn_cpu_has_bf16_dots()) {
+    if (kernels == &attn_kernels_avx512 && attn_cpu_has_bf16_dots())
         kernels = &attn_kernels_avx512_bf16;
-#if defined(ATTN_WITH_AMX)
-        if (attn_cpu_has_bf16_tiles())
-            kernels = &attn_kernels_avx512_amx;
 #endif
-    }
+    return kernels;
+}
+
+const struct attn_kernels *attn_kernels_with_tiles(const struct attn_kernels *kernels)
+{
+#if defined(__x86_64__) && defined(ATTN_WITH_AMX)
+    if (kernels == &attn_kernels_avx512_bf16 && attn_cpu_has_bf16_tiles())
+        return &attn_kernels_avx512_amx;
 #endif
     return kernels;
 }

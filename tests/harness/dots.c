@@ -33,6 +33,7 @@ static void visit_table(const void *argument)
     }
     attn_context *context = isa_context(ATTN_ISA_AVX512, 1);
     context->kernels = visit->table.kernels;
+    context->asked_for_tiles = true;
     visit->context_body(context);
     attn_context_destroy(context);
 }

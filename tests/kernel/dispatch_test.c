@@ -93,7 +93,10 @@ static void products_are_the_best(const void *argument)
     CHECK(!attn_kernels_for(ATTN_ISA_AVX2)->dots);
     CHECK(!attn_cpu_has_bf16_tiles() || attn_cpu_has_bf16_dots());
 #if defined(ATTN_WITH_AMX)
-    CHECK((kernels == &attn_kernels_avx512_amx) == attn_cpu_has_bf16_tiles());
+    CHECK(kernels != &attn_kernels_avx512_amx); /* only who needs tiles asks for them */
+    const struct attn_kernels *tiles = attn_kernels_with_tiles(kernels);
+    CHECK((tiles == &attn_kernels_avx512_amx) == attn_cpu_has_bf16_tiles());
+    CHECK(attn_kernels_with_tiles(tiles) == tiles);
     CHECK_EQUAL(attn_cpu_has_bf16_tiles(), attn_cpu_has_bf16_tiles());
 #endif
 }
