@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/philox.h"
 #include "kernel/compiler.h"
 #include "kernel/decode_kernels.h"
-#include "kernel/dropout_scalar.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_kernels.h"
 #include "kernel/vector_avx2.h"

@@ -15,15 +15,12 @@ enum random_purpose {
     RANDOM_SAMPLE       /* of words after training; `b`: word */
 };
 
-/* Four independent words: Philox4x32-10 (J. Salmon et al., 2011) with key = seed and counter =
- * (b low, b high, a low, purpose). `a` counts steps or epochs, of which only 32 bits are seen. */
+/* Four independent words: Philox4x32-10 (base/philox.h) with counter = (b low, b high, a low,
+ * purpose). `a` counts steps or epochs, of which only 32 bits are seen. */
 void random_draw(uint64_t seed, enum random_purpose purpose, int64_t a, int64_t b,
                  uint32_t words[4]);
 
 /* A word to one of 0..limit−1, 0 < limit ≤ 2³², nearly uniform: no more than limit/2³² off. */
 uint32_t random_below(uint32_t word, int64_t limit);
-
-/* The generator itself. */
-void random_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t words[4]);
 
 #endif

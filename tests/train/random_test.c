@@ -3,26 +3,19 @@
 #include "cmocka_test.h"
 #include "train/random.h"
 
-/* The known answers of the generator's authors (Random123, kat_vectors). */
+/* Where the arguments stand in counter and key: known answers of the generator's authors
+ * (Random123, kat_vectors), whose last counter is no purpose of ours. */
 static void test_known_answers(void **state)
 {
     (void)state;
-    static const struct {
-        uint32_t key[2], counter[4], words[4];
-    } known[] = {
-        {{0, 0}, {0, 0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff},
-         {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
-         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0xa4093822, 0x299f31d0},
-         {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        uint32_t words[4];
-        random_philox(known[i].key, known[i].counter, words);
-        assert_memory_equal(words, known[i].words, sizeof words);
-    }
+    uint32_t words[4];
+    static const uint32_t zeros[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    random_draw(0, RANDOM_ORDER, 0, 0, words);
+    assert_memory_equal(words, zeros, sizeof words);
+    static const uint32_t digits_of_pi[] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+    random_draw(0x299f31d0a4093822, (enum random_purpose)0x03707344, 0x13198a2e,
+                (int64_t)0x85a308d3243f6a88, words);
+    assert_memory_equal(words, digits_of_pi, sizeof words);
 }
 
 /* Every argument counts. */
