@@ -120,7 +120,8 @@ typedef void attn_score_callback(void *user, const attn_score_tile *tile);
 
 /* The derivative of change_scores, for attn_backward: `scores` are those that change_scores was
  * given, and `gradients`, which lie alike, hold ∂L/∂(what it made of them) and are changed to
- * ∂L/∂(what it was given). Threads as there. */
+ * ∂L/∂(what it was given). Excluded ones hold 0, and what they become is not read. In f64 both come
+ * rounded to f32, and gradients that it leaves as they are stay f64. Threads as there. */
 typedef void attn_score_gradient_callback(void *user, const attn_score_tile *scores,
                                           float *gradients);
 
@@ -337,8 +338,8 @@ ATTN_API attn_status attn_forward(attn_context *context, const attn_params *para
                                   const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
                                   const attn_tensor *o, const attn_tensor *stats);
 
-/* Where gradients go: each may be NULL, for one that is not wanted. All are written, not added to.
- */
+/* Where gradients go: each may be NULL, for one that is not wanted. All are written, not added to,
+ * and all are F64 where q is. */
 typedef struct attn_gradients {
     size_t size;          /* sizeof(attn_gradients), set by attn_gradients_init */
     const attn_tensor *q; /* the shape of q, F32 or q's type */
@@ -349,7 +350,7 @@ typedef struct attn_gradients {
      * or heads. */
     const attn_tensor *bias;
     const attn_tensor *sinks; /* [1, H, 1, 1] F32, summed over batches and queries */
-} attn_gradients;             /* F64 tensors: all F64 */
+} attn_gradients;
 
 /* No gradient wanted. */
 ATTN_API void attn_gradients_init(attn_gradients *gradients);
@@ -361,20 +362,27 @@ ATTN_API void attn_gradients_init(attn_gradients *gradients);
  * change_gradients where they are used; scores are computed again, with the same bits as in the
  * forward pass.
  *   q, k, v, params  as given to attn_forward
- *   o, stats         as written by it; o [B, H, Lq, d_v] F32 or q's type. With an o of 16 bits D
- *                    has its rounding (docs/accuracy.md): where the f32 output is at hand, give
- * that d_o              [B, H, Lq, d_v], F32 or q's type gradients        what is wanted
+ *   o, stats         as written by it, in a context of the same ISA; o [B, H, Lq, d_v] F32 or q's
+ *                    type. With an o of 16 bits D has its rounding (docs/accuracy.md): where the
+ *                    f32 output is at hand, give that
+ *   d_o              [B, H, Lq, d_v], F32 or q's type (F64: F64)
+ *   gradients        what is wanted; of the others nothing is written
  *
  * Rows without a key get and give 0, and so does an excluded score: NaN or Inf in q, k, v or d_o of
  * a pair that is excluded does not reach the other one's gradient. Sums are in f32 (F64: in f64);
  * with params.precision ATTN_PRECISION_BF16, and q, k, v and d_o all bf16, the five products may
- * take weights and their gradients rounded to bf16. The bits of a result are the same for any
- * number of threads. Memory beside the outputs is O(L): up to eight times dQ in f32, fewer where
- * batches and heads are many, and for each thread rows of K and V, at most all of a sequence.
+ * take weights and their gradients rounded to bf16. Memory beside the outputs is O(L): up to eight
+ * times dQ in f32, fewer where batches and heads are many, and for each thread rows of K and V, at
+ * most all of a sequence.
  *
- * Errors as for attn_forward; also ATTN_ERROR_UNSUPPORTED: i8 or paged keys or values,
- * change_scores without change_gradients; ATTN_ERROR_ARGUMENT: a gradient of a bias or of sinks
- * that are not given. */
+ * The bits of a result are the same for any number of threads, any strides, and whichever other
+ * gradients are wanted. That a batch has the bits that it would have alone is not promised here.
+ *
+ * B, H, Lq, Lk or d_v = 0 is a success, with gradients of 0. Errors as for attn_forward, and:
+ * ATTN_ERROR_ARGUMENT: o, stats, d_o or gradients is NULL, gradients.size is unknown, a gradient of
+ * a bias or of sinks that are not given. ATTN_ERROR_OVERLAP: a gradient that addresses one element
+ * twice, or shares one with another gradient or with an input: o, stats and d_o are inputs here.
+ * ATTN_ERROR_UNSUPPORTED: i8 or paged keys or values, change_scores without change_gradients. */
 ATTN_API attn_status attn_backward(attn_context *context, const attn_params *params,
                                    const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
                                    const attn_tensor *o, const attn_tensor *stats,
