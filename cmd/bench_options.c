@@ -83,7 +83,8 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options,
     if (shared->operand_count == 0)
         return attn_error_set(error, "what to measure is missing: attention or training");
     if (strcmp(shared->operands[0], "attention") != 0)
-        return attn_error_set(error, "there is nothing called '%s' to measure, but attention and training",
+        return attn_error_set(error,
+                              "there is nothing called '%s' to measure, but attention and training",
                               shared->operands[0]);
     if (shared->operand_count > 1)
         return attn_error_set(error, "'%s' is not expected; cases are chosen with --filter",
