@@ -3,20 +3,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-/* Splitmix64 (G. Steele et al., "Fast Splittable Pseudorandom Number Generators" (2014)). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
+#include "base/splitmix.h"
 
 /* ±n/1024, 1 ≤ n ≤ 1023: a normal number in each type. */
 static float random_float(uint64_t *state)
 {
-    uint64_t bits = next_random(state);
+    uint64_t bits = attn_splitmix(*state += ATTN_SPLITMIX_STEP);
     float magnitude = (float)(1 + bits % 1023) / 1024;
     return bits >> 63 ? -magnitude : magnitude;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/splitmix.h"
 #include "model/config_fields.h"
 #include "model/language_parts.h"
 
@@ -144,14 +145,10 @@ bool language_model_make(struct language_model **model,
     return true;
 }
 
-/* 64 random bits: the n-th of a stream (G. Steele et al., "Fast Splittable Pseudorandom Number
- * Generators" (2014): SplitMix64). */
+/* 64 random bits: the n-th of a stream. */
 static uint64_t random_bits(uint64_t stream, uint64_t n)
 {
-    uint64_t z = stream + (n + 1) * 0x9e3779b97f4a7c15U;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
-    return z ^ z >> 31;
+    return attn_splitmix(stream + (n + 1) * ATTN_SPLITMIX_STEP);
 }
 
 /* In (0, 1]. */

@@ -5,24 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/splitmix.h"
 #include "kernel/kernel.h"
 #include "nn/row_blocks.h"
 
-/* The last step of the splitmix64 generator (G. Steele, D. Lea, C. Flood, "Fast splittable
- * pseudorandom number generators" (2014)): one to one, and each bit of the input changes about half
- * of the output's. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 uint64_t dropout_seed(uint64_t seed, int64_t step, int64_t place)
 {
-    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t which = (uint64_t)step << 16 ^ (uint64_t)place;
-    return mix((mix(seed + golden) ^ which) + golden);
+    return attn_splitmix((attn_splitmix(seed + ATTN_SPLITMIX_STEP) ^ which) + ATTN_SPLITMIX_STEP);
 }
 
 /* The attention kernels have a row a lane and look at columns as they look at keys. */
