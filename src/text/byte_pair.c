@@ -3,22 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/pair_hash.h"
 #include "text/unicode.h"
 
 enum { NO_RANK = -1 };
 static const uint32_t no_place = UINT32_MAX;
 
-static uint32_t first_slot(const struct byte_pair *model, int32_t left, int32_t right)
-{
-    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    key *= UINT64_C(0x9E3779B97F4A7C15); /* 2⁶⁴ over the golden ratio: upper bits depend on all */
-    return (uint32_t)(key >> 32) & model->slot_mask;
-}
-
 /* The slot of a pair, or the free one where it would stand. */
 static uint32_t *find_slot(const struct byte_pair *model, int32_t left, int32_t right)
 {
-    for (uint32_t at = first_slot(model, left, right);; at = (at + 1) & model->slot_mask) {
+    for (uint32_t at = pair_hash(left, right) & model->slot_mask;;
+         at = (at + 1) & model->slot_mask) {
         uint32_t *slot = &model->slots[at];
         if (*slot == 0)
             return slot;

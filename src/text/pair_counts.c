@@ -4,20 +4,15 @@
 #include <string.h>
 
 #include "text/array.h"
+#include "text/pair_hash.h"
 
 enum { FIRST_SLOTS = 512, PAIR_LIMIT = 1 << 30 };
-
-static uint32_t first_slot(const struct pair_counts *counts, int32_t left, int32_t right)
-{
-    uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    key *= UINT64_C(0x9E3779B97F4A7C15); /* 2⁶⁴ over the golden ratio: upper bits depend on all */
-    return (uint32_t)(key >> 32) & counts->slot_mask;
-}
 
 /* The slot of a pair, or the free one where it would stand. */
 static uint32_t *find_slot(const struct pair_counts *counts, int32_t left, int32_t right)
 {
-    for (uint32_t at = first_slot(counts, left, right);; at = (at + 1) & counts->slot_mask) {
+    for (uint32_t at = pair_hash(left, right) & counts->slot_mask;;
+         at = (at + 1) & counts->slot_mask) {
         uint32_t *slot = &counts->slots[at];
         if (*slot == 0)
             return slot;

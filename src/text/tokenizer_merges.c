@@ -4,23 +4,13 @@
 #include "base/file.h"
 #include "base/json_file.h"
 #include "text/json_fields.h"
+#include "text/next_line.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"
 #include "text/vocabulary_json.h"
 
 static const char *const file = "merges.txt";
 enum { FILE_LIMIT = 256 << 20, CONFIG_LIMIT = 16 << 20 };
-
-/* Sets *end to where the line at text[begin] ends and returns where the next one begins. */
-static size_t next_line(const char *text, size_t size, size_t begin, size_t *end)
-{
-    const char *newline = memchr(text + begin, '\n', size - begin);
-    *end = newline ? (size_t)(newline - text) : size;
-    size_t next = newline ? *end + 1 : size;
-    if (*end > begin && text[*end - 1] == '\r')
-        --*end;
-    return next;
-}
 
 static bool is_version(const char *line, size_t length)
 {
