@@ -6,26 +6,6 @@
 #include "text/bert_normalizer.h"
 #include "tokenizer_test.h"
 
-/* Calls `run` for each case with this operation, at least one. */
-static void for_each_case(const char *operation,
-                          void (*run)(const json_t *input, const json_t *expected, void *user),
-                          void *user)
-{
-    json_t *file = test_data_json("cases/tokenizer.json");
-    const json_t *cases = json_object_get(file, "cases");
-    int count = 0;
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        const json_t *one = json_array_get(cases, i);
-        if (strcmp(json_string_value(json_object_get(one, "op")), operation) != 0)
-            continue;
-        print_message("# %s\n", json_string_value(json_object_get(one, "name")));
-        run(json_object_get(one, "input"), json_object_get(one, "expected"), user);
-        count++;
-    }
-    json_decref(file);
-    assert_true(count > 0);
-}
-
 static void check_encoding(const struct tokenizer *tokenizer, const struct encoding *encoding,
                            const json_t *expected)
 {

@@ -7,6 +7,24 @@
 #include "base/buffer.h"
 #include "scratch_folder.h"
 
+void for_each_case(const char *operation,
+                   void (*run)(const json_t *input, const json_t *expected, void *user), void *user)
+{
+    json_t *file = test_data_json("cases/tokenizer.json");
+    const json_t *cases = json_object_get(file, "cases");
+    int count = 0;
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *one = json_array_get(cases, i);
+        if (strcmp(json_string_value(json_object_get(one, "op")), operation) != 0)
+            continue;
+        print_message("# %s\n", json_string_value(json_object_get(one, "name")));
+        run(json_object_get(one, "input"), json_object_get(one, "expected"), user);
+        count++;
+    }
+    json_decref(file);
+    assert_true(count > 0);
+}
+
 static json_t *describe(const char *file, const json_t *change)
 {
     json_t *description = test_data_json(file);
@@ -82,6 +100,25 @@ void assert_description_refused(const json_t *description, const char *words)
         fail_msg("opened, expected \"%s\"", words);
     assert_null(tokenizer);
     assert_message(&error, words);
+}
+
+void assert_flipped_bytes(const json_t *description, size_t step)
+{
+    static const char bytes[] = "\"{}[],:0-9e\\\xFF";
+    char *text = json_dumps(description, 0);
+    assert_non_null(text);
+    size_t size = strlen(text);
+    for (size_t i = 0; i < size; i += step) {
+        struct tokenizer *tokenizer;
+        struct attn_error error = {""};
+        char kept = text[i];
+        text[i] = bytes[i % (sizeof bytes - 1)];
+        if (!try_text(text, size, &tokenizer, &error))
+            assert_true(error.message[0] != '\0');
+        tokenizer_close(tokenizer);
+        text[i] = kept;
+    }
+    free(text);
 }
 
 static struct tokenizer *open_and_release(json_t *description)

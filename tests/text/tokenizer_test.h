@@ -9,6 +9,12 @@
 #include "test_data.h"
 #include "text/tokenizer.h"
 
+/* Calls `run` for each handed case of tests/data/cases/tokenizer.json with this operation, at least
+ * one. */
+void for_each_case(const char *operation,
+                   void (*run)(const json_t *input, const json_t *expected, void *user),
+                   void *user);
+
 /* tokenizer.json of tests/data/golden/tokenizer_small.json with the fields of `change` (NULL for
  * none) in place of its own. */
 json_t *small_description(const json_t *change);
@@ -32,6 +38,10 @@ struct tokenizer *open_description(const json_t *description);
 /* The same with the bytes of tokenizer.json. */
 bool try_text(const char *text, size_t size, struct tokenizer **tokenizer,
               struct attn_error *error);
+
+/* Replaces one byte of the description's text, at every `step`-th place: it opens, or is refused
+ * with a message. */
+void assert_flipped_bytes(const json_t *description, size_t step);
 
 /* The small tokenizer, and the byte-level one, with the fields of a JSON text, NULL for none. */
 struct tokenizer *open_small(const char *change);
