@@ -95,9 +95,13 @@ typedef enum attn_alignment {
 typedef enum attn_precision {
     ATTN_PRECISION_EXACT = 0, /* every product and sum in f32 (f64 for f64 tensors) */
     /* Where q and k are bf16 and the CPU has bf16 dot products (AVX512_BF16, AMX-BF16), scores may
-     * be made of those; where v is bf16 too, the weights are rounded to bf16 before they meet V.
-     * Sums stay f32. docs/accuracy.md states the bound. Elsewhere it is as exact; attn_explain
-     * tells which. */
+     * be made of those; where v is bf16 too and there is no dropout, the weights are rounded to
+     * bf16 before they meet V. Sums stay f32. docs/accuracy.md states the bound. Elsewhere it is as
+     * exact; attn_explain tells which. For gradients see attn_backward.
+     *
+     * The first call with it asks Linux for the process's permission to use AMX, where the CPU has
+     * that: alternate signal stacks then need room for its registers (getauxval(AT_MINSIGSTKSZ)
+     * bytes). Where a thread has a smaller one, AMX is not used. */
     ATTN_PRECISION_BF16 = 1
 } attn_precision;
 
