@@ -11,7 +11,7 @@ SENTENCE = The robot picked up the screwdriver because it was heavy.
 TRAIN_TEXT = gen1:1-rev22:21
 TRAIN_SIZE = --layers 4 --heads 4 --dim 256 --ctx 128 --vocab 4096
 TRAIN_STEPS = 600
-TRAIN_OPTIONS = --batch 16 --lr 2e-3 --dropout 0.05
+TRAIN_OPTIONS = --batch 16 --lr 3e-3
 TRAIN_SENTENCE = And God said, Let there be light: and there was light.
 
 # `make look` shows the default model and tests name theirs, whatever the user's own choice is.
