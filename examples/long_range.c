@@ -336,7 +336,11 @@ static struct model models[2] = {
 int main(int count, char **arguments)
 {
     static struct texts learned, unseen;
-    const int steps = count > 1 ? atoi(arguments[1]) : 3000;
+    const long steps = count > 1 ? strtol(arguments[1], NULL, 10) : 3000;
+    if (count > 2 || steps < 1 || steps > 1000000) {
+        fprintf(stderr, "usage: long_range [STEPS], 1 to 1000000\n");
+        return 2;
+    }
     attn_options options;
     attn_options_init(&options);
     options.threads = 1; /* as many as the recurrent net has */

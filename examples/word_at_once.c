@@ -105,7 +105,11 @@ static double difference(const struct text *text)
 
 int main(int count, char **arguments)
 {
-    const int64_t longest = count > 1 ? atoll(arguments[1]) : 2048;
+    const int64_t longest = count > 1 ? strtoll(arguments[1], NULL, 10) : 2048;
+    if (count > 2 || longest < SHORTEST || longest > 1 << 20) {
+        fprintf(stderr, "usage: word_at_once [LONGEST], %d to %d\n", SHORTEST, 1 << 20);
+        return 2;
+    }
     attn_context *context;
     attn_options options;
     attn_options_init(&options);

@@ -148,4 +148,13 @@ def long_range():
         assert re.fullmatch(r"(attention|recurrent net): \d+\.\d\d s", line), line
 
 
-tap.run([scale, scale_names_a_file_that_cannot_be_written, word_at_once, long_range])
+def a_length_that_is_none_is_refused():
+    for name, arguments in [("long_range", ["abc"]), ("long_range", ["0"]), ("word_at_once", ["abc"]),
+                            ("word_at_once", ["63"]), ("word_at_once", ["64", "64"])]:
+        done = subprocess.run([PROGRAMS[name], *arguments], capture_output=True, text=True)
+        assert done.returncode == 2 and done.stderr.startswith(f"usage: {name} "), (arguments, done)
+        assert not done.stdout, (arguments, done.stdout)
+
+
+tap.run([scale, scale_names_a_file_that_cannot_be_written, word_at_once, long_range,
+         a_length_that_is_none_is_refused])
