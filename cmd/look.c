@@ -45,13 +45,14 @@ static bool print_json(const struct attention_map *map, struct attn_error *error
     return done;
 }
 
-static bool print_lines(const struct look_options *options, const struct attention_map *map,
-                        const bool *rows, struct attn_error *error)
+static bool print_lines(const struct look_options *options, const struct session *session,
+                        const struct attention_map *map, const bool *rows, struct attn_error *error)
 {
     struct look_lines settings = {
         .rows = rows,
         .top = options->top,
         .self = options->self,
+        .causal = session->settings.kind == LANGUAGE_MODEL_GPT2,
         .renormalize = options->renormalize,
         .color = output_has_color() ? TERMINAL_COLOR : TERMINAL_PLAIN,
     };
@@ -63,12 +64,13 @@ static bool print_lines(const struct look_options *options, const struct attenti
 
 /* Files and JSON hold the matrix; lines rank what is left of each row without the word itself,
  * which they renormalise by themselves. */
-static bool show(const struct look_options *options, const struct attention_map *map,
-                 float *weights, const bool *rows, struct attn_error *error)
+static bool show(const struct look_options *options, const struct session *session,
+                 const struct attention_map *map, float *weights, const bool *rows,
+                 struct attn_error *error)
 {
     bool lines = !options->draw && !options->shared.json;
     if (lines)
-        return print_lines(options, map, rows, error);
+        return print_lines(options, session, map, rows, error);
     if (options->renormalize)
         renormalize(weights, map->panel_count * map->rows, map->columns);
     return (!options->draw || write_file(options, map, error)) &&
@@ -111,7 +113,7 @@ static bool show_look(const struct look_options *options, const struct session *
         .panel_count = options->head_count,
         .renormalized = options->renormalize,
     };
-    done = done && show(options, &map, look->weights, chosen, error);
+    done = done && show(options, session, &map, look->weights, chosen, error);
     free(panels);
     free(chosen);
     look_labels_release(&labels);

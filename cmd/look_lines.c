@@ -39,7 +39,8 @@ static size_t rank_row(const struct attention_map *map, const float *weights, si
 {
     size_t count = 0;
     float sum = 0;
-    for (size_t column = 0; column < map->columns; column++) {
+    size_t columns = settings->causal ? row + 1 : map->columns;
+    for (size_t column = 0; column < columns; column++) {
         if (column == row && !settings->self)
             continue;
         float weight = weights[column];

@@ -10,6 +10,7 @@ struct look_lines {
     const bool *rows; /* [map->rows]: which rows are shown; NULL for all */
     size_t top;       /* how many keys a row shows at most */
     bool self;        /* a word itself stands in its ranking */
+    bool causal;      /* words behind a word do not: the model cannot look at them */
     bool renormalize; /* a row is divided by its sum over what may stand in its ranking */
     enum terminal_color color;
 };

@@ -52,7 +52,7 @@ const char manual_look[] =
     "Runs the model over the text and prints, for each word, the words that it looks at most: the\n"
     "attention weights that the model really used. A word is what the model's pre-tokenizer splits\n"
     "(\"heavy\" and \".\" are two); where a word has several pieces, their weights are summed over\n"
-    "keys and averaged over queries.\n"
+    "keys and averaged over queries. A GPT looks back only: words behind stand in no ranking.\n"
     "\n"
     "Text\n"
     "  TEXT, -f FILE, -       one text; of a file, the line end at its very end is not part of it\n"

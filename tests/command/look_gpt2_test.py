@@ -97,6 +97,20 @@ def a_word_is_found_without_its_space():
     assert len(lines) >= 1 and lines[0].startswith("The "), lines
 
 
+def words_behind_are_in_no_ranking():
+    lines = succeeds("look", "-m", gpt2(), "--top", "99", TEXT).splitlines()
+    ranked, row = {}, -1
+    for line in lines:
+        if line.startswith(" "):
+            ranked[row].append(line.split()[0])
+        else:
+            row += 1
+            ranked[row] = []
+    assert len(ranked) == len(WORDS), lines
+    for row, words in ranked.items():
+        assert sorted(words) == sorted(WORDS[:row]), (row, words)
+
+
 def pictures_are_written():
     for suffix in ["svg", "png", "html", "npy"]:
         path = FOLDER / f"look.{suffix}"
@@ -128,6 +142,7 @@ tap.run([
     mean_is_the_mean_of_heads,
     pieces_are_those_of_the_vocabulary,
     a_word_is_found_without_its_space,
+    words_behind_are_in_no_ranking,
     pictures_are_written,
     info_describes_it,
     embed_refuses_it_by_name,
