@@ -8,6 +8,7 @@ const char manual_usage[] = "usage: attn look TEXT          which word looks at 
                             "       attn train -f F -o DIR  a model learns from a text\n"
                             "       attn info               the model and the CPU\n"
                             "       attn bench attention    how fast attention is on this machine\n"
+                            "       attn bench training     how fast a GPT learns on it\n"
                             "       attn help [VERB]        all of it\n";
 
 const char manual_overview[] =
@@ -19,6 +20,7 @@ const char manual_overview[] =
     "  attn train -f F -o D a GPT or a BERT learns from a text\n"
     "  attn info            the model, the CPU, and how it is used\n"
     "  attn bench attention how fast attention is here, beside what the machine gives\n"
+    "  attn bench training  how fast a GPT learns here\n"
     "  attn help VERB       the manual of a verb, with examples\n"
     "  attn --version       the version\n"
     "\n"
@@ -237,7 +239,7 @@ const char manual_info[] =
     "  ATTN_ISA=scalar attn info -t 1 -m ./my-model\n";
 
 const char manual_bench[] =
-    "attn bench: how fast attention is on this machine, beside what the machine gives\n"
+    "attn bench: how fast attention and training are, beside what the machine gives\n"
     "\n"
     "usage: attn bench attention [options]\n"
     "       attn bench training [options]\n"

@@ -25,6 +25,11 @@ def help_lists_the_verbs():
         assert f"attn {verb}" in text
 
 
+def both_measurements_are_named():
+    assert "attn bench training" in succeeds("help")
+    assert "attn bench training" in attn().err
+
+
 def each_verb_has_a_manual():
     for verb in VERBS:
         text = succeeds("help", verb)
@@ -192,6 +197,7 @@ tap.run([
     prints_its_version,
     alone_it_shows_the_usage,
     help_lists_the_verbs,
+    both_measurements_are_named,
     each_verb_has_a_manual,
     manuals_name_each_option,
     refuses_unknown_verbs,
