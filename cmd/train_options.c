@@ -5,7 +5,7 @@
 
 #include "text/tokenizer_train.h"
 
-enum { LARGEST_VOCABULARY = 1 << 24, LARGEST_SIZE = 1 << 20 };
+enum { LARGEST_VOCABULARY = (1 << 24) - 1, LARGEST_SIZE = 1 << 20 };
 
 enum {
     OPTION_LAYERS = OPTION_OWN,
@@ -87,7 +87,10 @@ static bool take_vocabulary(struct train_options *options, const char *value,
     options->request.sizes.vocabulary = 0;
     return strcmp(value, "bytes") == 0 ||
            options_integer("--vocab", value, WORD_PIECE_SPECIALS + 1, LARGEST_VOCABULARY,
-                           &options->request.sizes.vocabulary, error);
+                           &options->request.sizes.vocabulary, NULL) ||
+           attn_error_set(error,
+                          "--vocab is '%s', but must be 'bytes' or a whole number from %d to %d",
+                          value, BYTE_PAIR_SMALLEST, LARGEST_VOCABULARY);
 }
 
 static const char *option_name(int option)
@@ -168,6 +171,9 @@ static bool check_new(const struct train_options *options, struct attn_error *er
     if (sizes->width % sizes->heads != 0)
         return attn_error_set(error, "--dim is %lld, but must be divisible by --heads, %lld",
                               (long long)sizes->width, (long long)sizes->heads);
+    if (masked && options->sample > 0 && !options->shared.model)
+        return attn_error_set(error, "--sample and --objective mlm exclude each other: a model of "
+                                     "masked words does not tell the next one");
     if (masked && sizes->vocabulary == 0)
         return attn_error_set(error, "--vocab is 'bytes', but must be a number with --objective "
                                      "mlm, whose tokenizer is WordPiece");

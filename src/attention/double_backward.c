@@ -213,7 +213,7 @@ static void backward_row(const struct backward_run *run, struct backward_row *ro
     if (problem->has_dropout)
         attn_double_row_drop(&row->row, run->kernels, problem);
     double delta = row_delta(run, row);
-    if (run->backward->wants_sinks)
+    if (run->backward->wants_sinks && problem->sinks[row->head] != -INFINITY)
         *double_element(&run->backward->d_sinks, 0, row->head, 0, 0) -=
             exp((double)problem->sinks[row->head] - m) / l * delta;
     differentiate_softmax(run, row, m, l, delta);

@@ -179,6 +179,8 @@ static bool resume(struct training *training, const char *corpus, int64_t steps,
     if (!training_file_open(&file, training->directory, &training->state, error))
         return false;
     bool done =
+        (!is_writer(training) ||
+         training_folder_reopen(&training->folder, training->directory, error)) &&
         extend_steps(training, steps, error) &&
         train_settings_check(&training->state.settings, processes_count(training->processes),
                              error) &&
@@ -230,5 +232,6 @@ void training_close(struct training *training)
     tokenizer_close(training->tokenizer);
     corpus_release(&training->corpus);
     training_log_close(&training->log);
+    training_folder_close(&training->folder);
     *training = (struct training){0};
 }

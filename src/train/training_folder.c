@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,36 @@ static bool check_free(const char *path, struct attn_error *error)
     return true;
 }
 
+/* A lock of the folder itself leaves no file behind, whatever ends the process. */
+static bool lock(struct training_folder *folder, struct attn_error *error)
+{
+    folder->file = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->file < 0)
+        return attn_error_set(error, "%s: cannot be opened: %s", folder->path, strerror(errno));
+    folder->locked = flock(folder->file, LOCK_EX | LOCK_NB) == 0;
+    if (folder->locked)
+        return true;
+    int reason = errno;
+    close(folder->file);
+    /* A file system without locks cannot tell. */
+    return reason != EWOULDBLOCK ||
+           attn_error_set(error, "%s: another process trains in it", folder->path);
+}
+
+void training_folder_close(struct training_folder *folder)
+{
+    if (folder->locked)
+        close(folder->file);
+    folder->locked = false;
+}
+
+bool training_folder_reopen(struct training_folder *folder, const char *path,
+                            struct attn_error *error)
+{
+    *folder = (struct training_folder){.path = path};
+    return lock(folder, error);
+}
+
 bool training_folder_open(struct training_folder *folder, const char *path,
                           struct attn_error *error)
 {
@@ -56,15 +87,23 @@ bool training_folder_open(struct training_folder *folder, const char *path,
     if (stat(path, &status) != 0) {
         folder->made = mkdir(path, 0777) == 0;
         folder->ours = folder->made;
-        return folder->made ||
-               attn_error_set(error, "%s: cannot be made: %s", path, strerror(errno));
+        return folder->made
+                   ? lock(folder, error)
+                   : attn_error_set(error, "%s: cannot be made: %s", path, strerror(errno));
     }
     if (!S_ISDIR(status.st_mode))
         return attn_error_set(error, "%s: is a file, expected a folder", path);
-    if (!check_free(path, error))
+    if (!lock(folder, error))
         return false;
-    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        return attn_error_set(error, "%s: cannot be written to: %s", path, strerror(errno));
+    if (!check_free(path, error)) {
+        training_folder_close(folder);
+        return false;
+    }
+    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0) {
+        attn_error_set(error, "%s: cannot be written to: %s", path, strerror(errno));
+        training_folder_close(folder);
+        return false;
+    }
     folder->ours = true;
     return true;
 }
@@ -129,5 +168,6 @@ void training_folder_undo(struct training_folder *folder)
         remove_file(folder, occupied_by[i]);
     if (folder->made)
         rmdir(folder->path);
+    training_folder_close(folder);
     *folder = (struct training_folder){.path = folder->path};
 }

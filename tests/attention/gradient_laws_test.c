@@ -121,6 +121,26 @@ static void gradients_of_a_row_sum_to_zero(attn_context *context)
     }
 }
 
+/* Also beside a row of NaN. */
+static void a_sink_of_minus_infinity_is_none(attn_context *context)
+{
+    const float sinks[HEADS] = {-INFINITY, 1, -INFINITY, 0};
+    for (size_t t = 0; t < COUNT(types); t++) {
+        struct attention_problem problem;
+        struct gradient_call call;
+        struct gradient_result result;
+        make(&problem, types[t], 4);
+        problem.params.sinks = sinks;
+        gradient_call_make(&call, &problem, 6);
+        for (int64_t h = 0; h < HEADS; h++)
+            tensor_set(&problem.q, 0, h, 1, 0, NAN);
+        gradient_solve(context, &problem, &call, &result);
+        for (size_t h = 0; h < HEADS; h++)
+            CHECK(h % 2 ? isnan(result.sinks[h]) : result.sinks[h] == 0);
+        guarded_release_all();
+    }
+}
+
 /* What one number of the bias stands for is summed. */
 static void shared_bias_is_summed(attn_context *context)
 {
@@ -450,6 +470,7 @@ int main(void)
     isa_each_context("gradient laws: future and past are apart", future_and_past_are_apart);
     isa_each_context("gradient laws: nothing gives nothing", nothing_gives_nothing);
     isa_each_context("gradient laws: NaN reaches what keeps it", nan_reaches_what_keeps_it);
+    isa_each_context("gradient laws: a sink of -inf is none", a_sink_of_minus_infinity_is_none);
     isa_each_context("gradient laws: one gradient alone", one_gradient_alone);
     isa_each("gradient laws: threads change nothing", threads_change_nothing);
     return test_finish();

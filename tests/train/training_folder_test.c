@@ -22,10 +22,17 @@ static void test_a_new_folder(void **state)
     char *text = scratch_read_text(path, "tokenizer.json");
     assert_string_equal(text, "{}");
     free(text);
-    /* What it holds now is a model. */
     struct training_folder again;
     assert_false(training_folder_open(&again, path, &error));
+    assert_message(&error, "another process trains in it");
+    assert_false(training_folder_reopen(&again, path, &error));
+    assert_message(&error, "another process trains in it");
+    training_folder_close(&folder);
+    /* What it holds now is a model. */
+    assert_false(training_folder_open(&again, path, &error));
     assert_message(&error, "holds config.json already");
+    assert_true(training_folder_reopen(&again, path, &error));
+    training_folder_close(&again);
     training_folder_undo(&folder);
     assert_false(attn_path_exists(path));
     scratch_folder_remove(scratch);
@@ -127,6 +134,7 @@ static bool open_and_write(void *user, struct attn_error *error)
     struct training_folder folder;
     bool done = training_folder_open(&folder, sweep->folder, error) &&
                 training_folder_add_tokenizer(&folder, "{}", 2, error);
+    training_folder_close(&folder);
     unlink(sweep->file);
     return done;
 }
