@@ -13,6 +13,7 @@ TRAIN_SIZE = --layers 4 --heads 4 --dim 256 --ctx 128 --vocab 4096
 TRAIN_STEPS = 600
 TRAIN_OPTIONS = --batch 16 --lr 3e-3
 TRAIN_SENTENCE = And God said, Let there be light: and there was light.
+TRAIN_HEAD = L2H1
 
 # `make look` shows the default model and tests name theirs, whatever the user's own choice is.
 unexport ATTN_MODEL
@@ -51,8 +52,10 @@ train:
 	@echo
 	@echo 'The last word of "$(TRAIN_SENTENCE)" looks at:'
 	@build/attn look -m build/train --from 'light#2' '$(TRAIN_SENTENCE)'
+	@build/attn look -m build/train -o build/train/head.svg --head $(TRAIN_HEAD) '$(TRAIN_SENTENCE)'
 	@echo
 	@echo 'The loss: build/train/loss.svg'
+	@echo 'What one head, $(TRAIN_HEAD), has learned: build/train/head.svg'
 	@echo 'Which word looks at which, to open in a browser: build/train/look.html'
 
 check:

@@ -64,6 +64,15 @@ static void add_times(const struct language_model_times *times, struct attn_buff
                            100.0 * times->rest / all);
 }
 
+/* Without the padding between parameters. */
+static int64_t count_parameters(const struct parameters *parameters)
+{
+    int64_t count = 0;
+    for (size_t n = 0; n < parameters->item_count; n++)
+        count += parameters->items[n].count;
+    return count;
+}
+
 static bool print_summary(const struct training *training, const struct trainer_result *result,
                           struct attn_error *error)
 {
@@ -79,6 +88,10 @@ static bool print_summary(const struct training *training, const struct trainer_
     if (result->seconds > 0.0)
         attn_buffer_format(&out, "tokens/s:     %.0f\n", (double)result->tokens / result->seconds);
     add_times(&result->times, &out);
+    const int64_t parameters = count_parameters(language_model_parameters(training->model));
+    const int64_t vocabulary = language_model_get_settings(training->model)->vocabulary;
+    attn_buffer_format(&out, "parameters:   %lld\n", (long long)parameters);
+    attn_buffer_format(&out, "vocabulary:   %lld\n", (long long)vocabulary);
     attn_buffer_format(&out, "model:        %s\n", training->directory);
     bool done = output_write(&out, error);
     attn_buffer_release(&out);

@@ -47,6 +47,7 @@ def a_run_leaves_a_model_and_prints_a_summary():
     fields = summary(text)
     assert fields["steps"].strip() == "10 of 10" and fields["tokens"].strip() == "720"
     assert fields["model"].strip() == folder("plain")
+    assert int(fields["parameters"]) > int(fields["vocabulary"]) > 0
     assert float(fields["loss"]) > 0 and float(fields["held out"]) > 0 and float(fields["tokens/s"]) > 0
     assert sum(int(share.split()[1][:-1]) for share in fields["time"].split(",")) in range(98, 103)
     assert sorted(os.listdir(folder("plain"))) == FILES
