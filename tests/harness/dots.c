@@ -43,6 +43,8 @@ static void visit_each(const char *name, struct visit visit)
     const struct table tables[] = {
 #if defined(__x86_64__)
         {"AVX512_BF16", attn_cpu_has_bf16_dots() ? &attn_kernels_avx512_bf16 : NULL},
+#else
+        {"a bf16 dot product", NULL}, /* other architectures have none */
 #endif
 #if defined(ATTN_WITH_AMX)
         {"AMX-BF16", attn_cpu_has_bf16_tiles() ? &attn_kernels_avx512_amx : NULL},
