@@ -68,14 +68,6 @@ static uint64_t add_text(const char *settings, const char *step, const char *tok
     return checksum_add(sum, corpus_size, strlen(corpus_size));
 }
 
-bool training_state_exists(const char *directory)
-{
-    char *path = attn_path_join(directory, file_name);
-    bool exists = path && attn_path_exists(path);
-    free(path);
-    return exists;
-}
-
 static bool write_file(const char *path, const struct state_text *text,
                        const struct parameters *parameters, const struct optimizer *optimizer,
                        struct written_tensor *tensors, char (*names)[TENSOR_NAME_SIZE],

@@ -19,9 +19,7 @@ struct training_state {
     int64_t corpus_size; /* bytes */
 };
 
-/* Whether the directory holds such a file. */
-bool training_state_exists(const char *directory);
-
+/* Writes DIRECTORY/training.safetensors, whole or not at all: a failure leaves the one that was. */
 bool training_state_write(const struct training_state *state, const char *directory,
                           const struct parameters *parameters, const struct optimizer *optimizer,
                           struct attn_error *error);
