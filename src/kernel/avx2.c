@@ -13,6 +13,7 @@
 #include "kernel/decode_kernels.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_kernels.h"
+#include "kernel/matrix_kernels.h"
 #include "kernel/vector_avx2.h"
 
 #define SUFFIX(name) name##_avx2
@@ -28,6 +29,8 @@
 #include "kernel/gradient_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
+
+#include "kernel/matrix_body.inc"
 
 const struct attn_kernels attn_kernels_avx2 = {
     .isa = ATTN_ISA_AVX2,
@@ -50,6 +53,7 @@ const struct attn_kernels attn_kernels_avx2 = {
     .widen = widen_avx2,
     .narrow = narrow_avx2,
     .decode = &decode_kernels_avx2,
+    .matrices = &matrix_kernels_avx2,
     .gradients = &gradient_kernels_avx2,
     .activate = activate_avx2,
     .activate_backward = activate_backward_avx2,

@@ -36,6 +36,7 @@ enum attn_storage {
 };
 
 struct attn_decode_kernels;
+struct attn_matrix_kernels;
 struct attn_dot_kernels;
 struct attn_gradient_kernels;
 struct attn_dot_gradient_kernels;
@@ -146,6 +147,8 @@ struct attn_kernels {
 
     /* Few queries (decode_kernels.h). */
     const struct attn_decode_kernels *decode;
+    /* Weights as model files store them (matrix_kernels.h). */
+    const struct attn_matrix_kernels *matrices;
     /* Products of 16-bit pairs (dot_kernels.h), or NULL where the CPU has none. */
     const struct attn_dot_kernels *dots;
     /* The backward pass (gradient_kernels.h); dot_gradients beside dots. */

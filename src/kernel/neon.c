@@ -13,6 +13,7 @@
 #include "kernel/decode_kernels.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_kernels.h"
+#include "kernel/matrix_kernels.h"
 #include "kernel/vector_neon.h"
 
 #define SUFFIX(name) name##_neon
@@ -28,6 +29,8 @@
 #include "kernel/gradient_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
+
+#include "kernel/matrix_body.inc"
 
 const struct attn_kernels attn_kernels_neon = {
     .isa = ATTN_ISA_NEON,
@@ -50,6 +53,7 @@ const struct attn_kernels attn_kernels_neon = {
     .widen = widen_neon,
     .narrow = narrow_neon,
     .decode = &decode_kernels_neon,
+    .matrices = &matrix_kernels_neon,
     .gradients = &gradient_kernels_neon,
     .activate = activate_neon,
     .activate_backward = activate_backward_neon,

@@ -16,6 +16,7 @@
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_scalar.h"
 #include "kernel/layers_scalar.h"
+#include "kernel/matrix_scalar.h"
 #include "kernel/storage_scalar.h"
 
 enum { VECTOR_LANES = 4 };
@@ -137,6 +138,7 @@ const struct attn_kernels attn_kernels_scalar = {
     .widen = attn_widen_scalar,
     .narrow = attn_narrow_scalar,
     .decode = &attn_decode_kernels_scalar,
+    .matrices = &attn_matrix_kernels_scalar,
     .gradients = &attn_gradient_kernels_scalar,
     .activate = attn_activate_scalar,
     .activate_backward = attn_activate_backward_scalar,

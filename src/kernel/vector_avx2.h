@@ -151,6 +151,14 @@ static inline uint32_t mask_bits(mask m)
     return (uint32_t)_mm256_movemask_ps(m);
 }
 
+/* The reverse; bits above the lanes are of no meaning. */
+static inline mask mask_from_bits(uint32_t bits)
+{
+    const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    __m256i set = _mm256_and_si256(_mm256_set1_epi32((int)bits), lane);
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lane));
+}
+
 /* 2^n, where the low bits of the representation of `shifted` hold n: it is n + 1.5·2²³, and the
  * result a normal number. Any value for other arguments. */
 static inline vector vector_power_of_two(vector shifted)
@@ -330,6 +338,45 @@ static inline mask words_less(word_vector a, word_vector b)
     const __m256i middle = _mm256_set1_epi32(INT32_MIN);
     __m256i less = _mm256_cmpgt_epi32(_mm256_xor_si256(b, middle), _mm256_xor_si256(a, middle));
     return _mm256_castsi256_ps(less);
+}
+
+/* VECTOR_LANES bytes, a lane each. */
+static inline word_vector words_load_bytes(const unsigned char *x)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+}
+
+static inline word_vector words_and(word_vector a, word_vector b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+static inline word_vector words_or(word_vector a, word_vector b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+/* 0 ≤ bits < 32 */
+static inline word_vector words_shift_left(word_vector a, int bits)
+{
+    return _mm256_sll_epi32(a, _mm_cvtsi32_si128(bits));
+}
+
+static inline word_vector words_shift_right(word_vector a, int bits)
+{
+    return _mm256_srl_epi32(a, _mm_cvtsi32_si128(bits));
+}
+
+/* Words below 2²⁴. */
+static inline vector words_to_floats(word_vector a)
+{
+    return _mm256_cvtepi32_ps(a);
+}
+
+/* The lower four bits of each word as a number. */
+static inline vector words_low_nibble(word_vector a)
+{
+    return _mm256_cvtepi32_ps(_mm256_and_si256(a, _mm256_set1_epi32(15)));
 }
 
 #endif

@@ -142,6 +142,11 @@ static inline uint32_t mask_bits(mask m)
     return m;
 }
 
+static inline mask mask_from_bits(uint32_t bits)
+{
+    return (mask)bits;
+}
+
 static inline vector vector_power_of_two(vector shifted)
 {
     __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
@@ -312,6 +317,43 @@ static inline word_vector words_interleave(word_vector even, word_vector odd)
 static inline mask words_less(word_vector a, word_vector b)
 {
     return _mm512_cmplt_epu32_mask(a, b);
+}
+
+static inline word_vector words_load_bytes(const unsigned char *x)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+static inline word_vector words_and(word_vector a, word_vector b)
+{
+    return _mm512_and_si512(a, b);
+}
+
+static inline word_vector words_or(word_vector a, word_vector b)
+{
+    return _mm512_or_si512(a, b);
+}
+
+static inline word_vector words_shift_left(word_vector a, int bits)
+{
+    return _mm512_sll_epi32(a, _mm_cvtsi32_si128(bits));
+}
+
+static inline word_vector words_shift_right(word_vector a, int bits)
+{
+    return _mm512_srl_epi32(a, _mm_cvtsi32_si128(bits));
+}
+
+static inline vector words_to_floats(word_vector a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+
+/* The lookup takes no more than the lower four bits. */
+static inline vector words_low_nibble(word_vector a)
+{
+    const vector table = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    return _mm512_permutexvar_ps(a, table);
 }
 
 #endif

@@ -150,6 +150,12 @@ static inline uint32_t mask_bits(mask m)
     return vaddvq_u32(vandq_u32(m, bits));
 }
 
+static inline mask mask_from_bits(uint32_t bits)
+{
+    const uint32x4_t lane = {1, 2, 4, 8};
+    return vtstq_u32(vdupq_n_u32(bits), lane);
+}
+
 static inline vector vector_power_of_two(vector shifted)
 {
     int32x4_t exponent = vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23);
@@ -277,6 +283,43 @@ static inline word_vector words_interleave(word_vector even, word_vector odd)
 static inline mask words_less(word_vector a, word_vector b)
 {
     return vcltq_u32(a, b);
+}
+
+static inline word_vector words_load_bytes(const unsigned char *x)
+{
+    uint32_t four;
+    memcpy(&four, x, sizeof four);
+    return vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)))));
+}
+
+static inline word_vector words_and(word_vector a, word_vector b)
+{
+    return vandq_u32(a, b);
+}
+
+static inline word_vector words_or(word_vector a, word_vector b)
+{
+    return vorrq_u32(a, b);
+}
+
+static inline word_vector words_shift_left(word_vector a, int bits)
+{
+    return vshlq_u32(a, vdupq_n_s32(bits));
+}
+
+static inline word_vector words_shift_right(word_vector a, int bits)
+{
+    return vshlq_u32(a, vdupq_n_s32(-bits));
+}
+
+static inline vector words_to_floats(word_vector a)
+{
+    return vcvtq_f32_u32(a);
+}
+
+static inline vector words_low_nibble(word_vector a)
+{
+    return vcvtq_f32_u32(vandq_u32(a, vdupq_n_u32(15)));
 }
 
 #endif

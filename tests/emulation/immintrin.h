@@ -135,6 +135,16 @@ static inline __m512i emulated_cvtepi8_epi32(__m128i a)
 #undef _mm512_cvtepi8_epi32
 #define _mm512_cvtepi8_epi32(a) emulated_cvtepi8_epi32(a)
 
+static inline __m512i emulated_cvtepu8_epi32(__m128i a)
+{
+    union emulated to;
+    to.half_integers[0] = _mm256_cvtepu8_epi32(a);
+    to.half_integers[1] = _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8));
+    return to.integers;
+}
+#undef _mm512_cvtepu8_epi32
+#define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)
+
 static inline __m512i emulated_cvtepu16_epi32(__m256i a)
 {
     union emulated to;

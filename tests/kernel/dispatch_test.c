@@ -8,6 +8,7 @@
 #include "kernel/decode_kernels.h"
 #include "kernel/gradient_kernels.h"
 #include "kernel/kernel_table.h"
+#include "kernel/matrix_kernels.h"
 
 static void table_is_complete(attn_isa isa)
 {
@@ -31,6 +32,11 @@ static void table_is_complete(attn_isa isa)
     if (kernels->decode)
         CHECK(kernels->decode->softmax && kernels->decode->merge && kernels->decode->finish &&
               kernels->decode->is_finite);
+    CHECK(kernels->matrices != NULL);
+    if (kernels->matrices)
+        CHECK(kernels->matrices->vector_bytes && kernels->matrices->pack_vector &&
+              kernels->matrices->multiply && kernels->matrices->unpack &&
+              kernels->matrices->unpack_bf16);
     for (int storage = 0; kernels->decode && storage < ATTN_STORAGE_COUNT; storage++) {
         const struct attn_decode_storage *functions = &kernels->decode->storage[storage];
         test_context("decode, storage %d", storage);

@@ -395,6 +395,47 @@ static void words_of_random_numbers(const void *argument)
     }
 }
 
+static float float_of_word(uint32_t word)
+{
+    return (float)word;
+}
+
+static void words_of_bytes(const void *argument)
+{
+    (void)argument;
+    struct random_source source = {27};
+    unsigned char *bytes = guarded_bytes(VECTOR_LANES, 1, GUARD_BEHIND);
+    uint32_t *a = guarded_bytes(VECTOR_LANES * sizeof *a, 64, GUARD_BEHIND);
+    uint32_t *b = guarded_bytes(VECTOR_LANES * sizeof *b, 64, GUARD_BEHIND);
+    for (int round = 0; round < 2000; round++) {
+        uint32_t wide[VECTOR_LANES], both[VECTOR_LANES], any[VECTOR_LANES];
+        uint32_t left[VECTOR_LANES], right[VECTOR_LANES];
+        float nibbles[VECTOR_LANES], floats[VECTOR_LANES];
+        int bits = (int)random_integer(&source, 0, 31);
+        for (int n = 0; n < VECTOR_LANES; n++) {
+            wide[n] = bytes[n] = (unsigned char)random_bits(&source);
+            a[n] = random_word(&source);
+            b[n] = random_word(&source);
+            both[n] = a[n] & b[n];
+            any[n] = a[n] | b[n];
+            left[n] = a[n] << bits;
+            right[n] = a[n] >> bits;
+            nibbles[n] = float_of_word(a[n] & 15);
+            floats[n] = float_of_word(bytes[n]);
+        }
+        word_vector x = words_load_aligned(a), y = words_load_aligned(b);
+        check_words("load_bytes", words_load_bytes(bytes), wide, 1);
+        check_words("and", words_and(x, y), both, 1);
+        check_words("or", words_or(x, y), any, 1);
+        check_words("shift_left", words_shift_left(x, bits), left, 1);
+        check_words("shift_right", words_shift_right(x, bits), right, 1);
+        check_lanes("low_nibble", words_low_nibble(x), nibbles);
+        check_lanes("to_floats", words_to_floats(words_load_bytes(bytes)), floats);
+        check_mask("from_bits", mask_from_bits(a[0]),
+                   a[0] & (uint32_t)((UINT64_C(1) << VECTOR_LANES) - 1));
+    }
+}
+
 #define RUN(name, body) test_run(body, NULL, "vocabulary: " name " [" TEXT_OF(VOCABULARY_NAME) "]")
 
 void NAMED(vocabulary_, VOCABULARY_NAME)(void)
@@ -410,4 +451,5 @@ void NAMED(vocabulary_, VOCABULARY_NAME)(void)
     RUN("stored elements are rounded", stored_elements_are_rounded);
     RUN("bits of words and zero bytes", bits_of_words_and_zero_bytes);
     RUN("words of random numbers", words_of_random_numbers);
+    RUN("words of bytes", words_of_bytes);
 }
