@@ -5,18 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/stored_blocks.h"
+#include "format/stored_number.h"
+
 static const struct {
     const char *name;
-    size_t size;
+    short block; /* elements that are stored together */
+    short size;  /* bytes of a block */
+    stored_block_decoder *decode;
 } types[] = {
-    [STORED_F64] = {"F64", 8},         [STORED_F32] = {"F32", 4},
-    [STORED_F16] = {"F16", 2},         [STORED_BF16] = {"BF16", 2},
-    [STORED_I64] = {"I64", 8},         [STORED_I32] = {"I32", 4},
-    [STORED_I16] = {"I16", 2},         [STORED_I8] = {"I8", 1},
-    [STORED_U64] = {"U64", 8},         [STORED_U32] = {"U32", 4},
-    [STORED_U16] = {"U16", 2},         [STORED_U8] = {"U8", 1},
-    [STORED_BOOL] = {"BOOL", 1},       [STORED_F8_E4M3] = {"F8_E4M3", 1},
-    [STORED_F8_E5M2] = {"F8_E5M2", 1},
+    [STORED_F64] = {"F64", 1, 8, NULL},
+    [STORED_F32] = {"F32", 1, 4, NULL},
+    [STORED_F16] = {"F16", 1, 2, NULL},
+    [STORED_BF16] = {"BF16", 1, 2, NULL},
+    [STORED_I64] = {"I64", 1, 8, NULL},
+    [STORED_I32] = {"I32", 1, 4, NULL},
+    [STORED_I16] = {"I16", 1, 2, NULL},
+    [STORED_I8] = {"I8", 1, 1, NULL},
+    [STORED_U64] = {"U64", 1, 8, NULL},
+    [STORED_U32] = {"U32", 1, 4, NULL},
+    [STORED_U16] = {"U16", 1, 2, NULL},
+    [STORED_U8] = {"U8", 1, 1, NULL},
+    [STORED_BOOL] = {"BOOL", 1, 1, NULL},
+    [STORED_F8_E4M3] = {"F8_E4M3", 1, 1, NULL},
+    [STORED_F8_E5M2] = {"F8_E5M2", 1, 1, NULL},
+    [STORED_Q8_0] = {"Q8_0", 32, 34, stored_block_q8_0},
+    [STORED_Q4_0] = {"Q4_0", 32, 18, stored_block_q4_0},
+    [STORED_Q4_1] = {"Q4_1", 32, 20, stored_block_q4_1},
+    [STORED_Q5_0] = {"Q5_0", 32, 22, stored_block_q5_0},
+    [STORED_Q5_1] = {"Q5_1", 32, 24, stored_block_q5_1},
+    [STORED_Q4_K] = {"Q4_K", 256, 144, stored_block_q4_k},
+    [STORED_Q5_K] = {"Q5_K", 256, 176, stored_block_q5_k},
+    [STORED_Q6_K] = {"Q6_K", 256, 210, stored_block_q6_k},
 };
 
 const char *stored_type_name(enum stored_type type)
@@ -26,62 +46,23 @@ const char *stored_type_name(enum stored_type type)
 
 size_t stored_type_size(enum stored_type type)
 {
-    return types[type].size;
+    return (size_t)types[type].size;
+}
+
+int64_t stored_type_block(enum stored_type type)
+{
+    return types[type].block;
 }
 
 bool stored_type_from_name(const char *name, enum stored_type *type)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strcmp(types[i].name, name) == 0) {
+        if (!types[i].decode && strcmp(types[i].name, name) == 0) {
             *type = (enum stored_type)i;
             return true;
         }
     }
     return false;
-}
-
-static uint16_t read_u16(const unsigned char *bytes)
-{
-    return (uint16_t)(bytes[0] | (unsigned)bytes[1] << 8);
-}
-
-static uint32_t read_u32(const unsigned char *bytes)
-{
-    return read_u16(bytes) | (uint32_t)read_u16(bytes + 2) << 16;
-}
-
-static uint64_t read_u64(const unsigned char *bytes)
-{
-    return read_u32(bytes) | (uint64_t)read_u32(bytes + 4) << 32;
-}
-
-static float float_from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static double double_from_bits(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. Exact, NaN payloads included. */
-static float float_from_half(uint16_t half)
-{
-    enum { EXPONENT_ONES = 0x1f, BIAS_DIFFERENCE = 127 - 15 };
-    uint32_t sign = (uint32_t)(half >> 15) << 31;
-    uint32_t exponent = half >> 10 & EXPONENT_ONES;
-    uint32_t fraction = half & 0x3ffU;
-    if (exponent == 0) {
-        float magnitude = (float)fraction * 0x1p-24F; /* zero or a denormal, normal as a float */
-        return sign ? -magnitude : magnitude;
-    }
-    exponent = exponent == EXPONENT_ONES ? 0xff : exponent + BIAS_DIFFERENCE;
-    return float_from_bits(sign | exponent << 23 | fraction << 13);
 }
 
 static bool little_endian(void)
@@ -92,33 +73,47 @@ static bool little_endian(void)
     return first == 1;
 }
 
+/* Rows are whole blocks, so that all blocks follow each other. */
+static void decode_blocks(const struct stored_tensor *tensor, float *floats)
+{
+    int64_t block = stored_type_block(tensor->type);
+    size_t size = stored_type_size(tensor->type);
+    for (int64_t i = 0; i < tensor->elements / block; i++)
+        types[tensor->type].decode(tensor->data + (size_t)i * size, floats + i * block);
+}
+
 bool stored_tensor_to_floats(const struct stored_tensor *tensor, float *floats,
                              struct attn_error *error)
 {
     const unsigned char *data = tensor->data;
     int64_t elements = tensor->elements;
+    if (types[tensor->type].decode) {
+        decode_blocks(tensor, floats);
+        return true;
+    }
     switch (tensor->type) {
     case STORED_F32:
         if (little_endian() && elements > 0)
             memcpy(floats, data, tensor->size);
         else
             for (int64_t i = 0; i < elements; i++)
-                floats[i] = float_from_bits(read_u32(data + 4 * i));
+                floats[i] = stored_float(data + 4 * i);
         return true;
     case STORED_F64:
         for (int64_t i = 0; i < elements; i++)
-            floats[i] = (float)double_from_bits(read_u64(data + 8 * i));
+            floats[i] = (float)stored_double(data + 8 * i);
         return true;
     case STORED_F16:
         for (int64_t i = 0; i < elements; i++)
-            floats[i] = float_from_half(read_u16(data + 2 * i));
+            floats[i] = stored_half(data + 2 * i);
         return true;
     case STORED_BF16:
         for (int64_t i = 0; i < elements; i++)
-            floats[i] = float_from_bits((uint32_t)read_u16(data + 2 * i) << 16);
+            floats[i] = stored_bfloat(data + 2 * i);
         return true;
     default:
-        return attn_error_set(error, "tensor %s is %s, expected F32, F64, F16 or BF16",
+        return attn_error_set(error,
+                              "tensor %s is %s, expected F32, F64, F16, BF16 or a type of blocks",
                               tensor->name, stored_type_name(tensor->type));
     }
 }

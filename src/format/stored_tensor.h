@@ -23,13 +23,23 @@ enum stored_type {
     STORED_U8,
     STORED_BOOL,
     STORED_F8_E4M3,
-    STORED_F8_E5M2
+    STORED_F8_E5M2,
+    /* Blocks of GGML's format, of which each row has a whole number; kernel/matrix_kernels.h tells
+     * their layout. */
+    STORED_Q8_0,
+    STORED_Q4_0,
+    STORED_Q4_1,
+    STORED_Q5_0,
+    STORED_Q5_1,
+    STORED_Q4_K,
+    STORED_Q5_K,
+    STORED_Q6_K
 };
 
 enum { STORED_MAX_RANK = 8 };
 
 struct stored_tensor {
-    const char *name; /* UTF-8, NUL-terminated; lives as long as its file */
+    const char *name; /* NUL-terminated; lives as long as its file */
     enum stored_type type;
     int rank; /* 0 is a scalar: one element */
     int64_t shape[STORED_MAX_RANK];
@@ -38,14 +48,15 @@ struct stored_tensor {
     size_t size;               /* bytes */
 };
 
-const char *stored_type_name(enum stored_type type); /* "F32", … as safetensors spells it */
-size_t stored_type_size(enum stored_type type);      /* bytes an element */
+const char *stored_type_name(enum stored_type type); /* "F32", … as safetensors or GGML spells it */
+int64_t stored_type_block(enum stored_type type); /* elements of a block; 1 where there is none */
+size_t stored_type_size(enum stored_type type);   /* bytes of a block: of an element mostly */
 
-/* The type that safetensors spells `name`; false where there is none. */
+/* The type that safetensors spells `name`; false where there is none, as for types of blocks. */
 bool stored_type_from_name(const char *name, enum stored_type *type);
 
-/* Converts to float: F32, F64, F16, BF16; other types are refused by name. `floats` takes
- * tensor->elements numbers. */
+/* Converts to float: F32, F64, F16, BF16 and the types of blocks; other types are refused by name.
+ * `floats` takes tensor->elements numbers. */
 bool stored_tensor_to_floats(const struct stored_tensor *tensor, float *floats,
                              struct attn_error *error);
 

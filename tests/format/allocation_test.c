@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cmocka_test.h"
 #include "format/checkpoint.h"
+#include "format/gguf.h"
 #include "format/safetensors_write.h"
 #include "model_file.h"
 #include "scratch_folder.h"
@@ -37,6 +38,35 @@ static void checkpoints(void **state)
                       3);
     assert_true(allocation_sweep(open_checkpoint, folder) >= 8);
     scratch_folder_remove(folder);
+}
+
+static bool open_gguf(void *user, struct attn_error *error)
+{
+    struct gguf *file;
+    if (!gguf_open(&file, user, error)) {
+        assert_null(file);
+        return false;
+    }
+    struct gguf_string *texts = NULL;
+    int32_t *integers = NULL;
+    float *floats = NULL;
+    size_t count;
+    bool done = gguf_texts(file, "array.strings", GGUF_REQUIRED, &texts, &count, error) &&
+                gguf_integers(file, "array.integers", GGUF_REQUIRED, &integers, &count, error) &&
+                gguf_floats(file, "array.floats", GGUF_REQUIRED, &floats, &count, error);
+    free(texts);
+    free(integers);
+    free(floats);
+    gguf_close(file);
+    return done;
+}
+
+static void gguf_files(void **state)
+{
+    (void)state;
+    char *path = test_data_path("golden/gguf.gguf");
+    assert_true(allocation_sweep(open_gguf, path) >= 40);
+    free(path);
 }
 
 static bool fill_buffer(void *user, struct attn_error *error)
@@ -113,10 +143,8 @@ static void written_tensors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checkpoints),
-        cmocka_unit_test(buffers),
-        cmocka_unit_test(files),
-        cmocka_unit_test(written_tensors),
+        cmocka_unit_test(checkpoints), cmocka_unit_test(gguf_files),      cmocka_unit_test(buffers),
+        cmocka_unit_test(files),       cmocka_unit_test(written_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

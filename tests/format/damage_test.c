@@ -1,60 +1,36 @@
 /* A valid file cut at every byte and damaged at every byte: it is refused with a message or opens
  * to tensors that can be read. The sanitizers watch what is read. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "cmocka_test.h"
+#include "damaged_file.h"
 #include "format/safetensors.h"
-#include "model_file.h"
-#include "scratch_folder.h"
 
-static char *folder;
-static char *path;
-static int file_to_damage; /* open for writing at `path` */
-static unsigned char *valid;
-static size_t valid_size;
+static struct damaged_file damaged;
 static size_t header_end;
 
 /* With names, types, a tensor without elements and metadata: scripts/golden_safetensors.py. */
 static int read_valid(void **state)
 {
     (void)state;
-    struct attn_error error;
-    char *golden = test_data_path("golden/types.safetensors");
-    char *text;
-    if (!attn_file_read(golden, SIZE_MAX, &text, &valid_size, &error))
-        return -1;
-    free(golden);
-    valid = (unsigned char *)text;
-    header_end = 8 + valid[0] + 256U * valid[1];
-    folder = scratch_folder_create();
-    path = attn_path_join(folder, "damaged.safetensors");
-    file_to_damage = open(path, O_WRONLY | O_CREAT, 0600);
-    return file_to_damage >= 0 && header_end < valid_size ? 0 : -1;
+    damaged_file_create(&damaged, "golden/types.safetensors");
+    header_end = 8 + damaged.valid[0] + 256U * damaged.valid[1];
+    return header_end < damaged.size ? 0 : -1;
 }
 
 static int release_valid(void **state)
 {
     (void)state;
-    close(file_to_damage);
-    free(valid);
-    free(path);
-    scratch_folder_remove(folder);
+    damaged_file_release(&damaged);
     return 0;
 }
 
 static int write_valid(void **state)
 {
     (void)state;
-    return pwrite(file_to_damage, valid, valid_size, 0) == (ssize_t)valid_size ? 0 : -1;
-}
-
-static void put_byte(size_t place, unsigned char byte)
-{
-    assert_int_equal(pwrite(file_to_damage, &byte, 1, (off_t)place), 1);
+    damaged_file_restore(&damaged);
+    return 0;
 }
 
 /* Whether the file opens. Reads all that it then offers. */
@@ -62,9 +38,9 @@ static bool file_opens(void)
 {
     struct attn_error error = {""};
     struct safetensors *file;
-    if (!safetensors_open(&file, path, &error)) {
+    if (!safetensors_open(&file, damaged.path, &error)) {
         assert_null(file);
-        assert_message(&error, path);
+        assert_message(&error, damaged.path);
         return false;
     }
     for (size_t i = 0; i < safetensors_count(file); i++) {
@@ -91,8 +67,8 @@ static void the_file_itself_opens(void **state)
 static void every_truncation_is_refused(void **state)
 {
     (void)state;
-    for (size_t size = valid_size; size-- > 0;) {
-        assert_int_equal(ftruncate(file_to_damage, (off_t)size), 0);
+    for (size_t size = damaged.size; size-- > 0;) {
+        damaged_file_cut(&damaged, size);
         assert_false(file_opens());
     }
 }
@@ -103,10 +79,10 @@ static void every_damaged_header_byte_is_survived(void **state)
     size_t refused = 0;
     for (size_t i = 0; i < header_end; i++) {
         for (unsigned flip = 1; flip < 256; flip *= 2) {
-            put_byte(i, (unsigned char)(valid[i] ^ flip));
+            damaged_file_put(&damaged, i, (unsigned char)(damaged.valid[i] ^ flip));
             refused += !file_opens();
         }
-        put_byte(i, valid[i]);
+        damaged_file_put(&damaged, i, damaged.valid[i]);
     }
     assert_true(refused > header_end);
     assert_true(file_opens());
@@ -116,13 +92,13 @@ static void every_changed_digit_is_survived(void **state)
 {
     (void)state;
     for (size_t i = 8; i < header_end; i++) {
-        if (valid[i] < '0' || valid[i] > '9')
+        if (damaged.valid[i] < '0' || damaged.valid[i] > '9')
             continue;
         for (const char *other = "-.e0123456789"; *other; other++) {
-            put_byte(i, (unsigned char)*other);
+            damaged_file_put(&damaged, i, (unsigned char)*other);
             file_opens();
         }
-        put_byte(i, valid[i]);
+        damaged_file_put(&damaged, i, damaged.valid[i]);
     }
     assert_true(file_opens());
 }

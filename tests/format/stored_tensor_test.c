@@ -149,6 +149,28 @@ static void names_and_sizes_of_types(void **state)
     assert_int_equal(stored_type_size(STORED_F64), 8);
     assert_int_equal(stored_type_size(STORED_BF16), 2);
     assert_int_equal(stored_type_size(STORED_BOOL), 1);
+    assert_int_equal(stored_type_block(STORED_F32), 1);
+}
+
+/* Of GGML's source; safetensors has no such types. */
+static void blocks_of_types(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stored_type type;
+        int64_t block;
+        size_t size;
+    } expected[] = {
+        {STORED_Q8_0, 32, 34},   {STORED_Q4_0, 32, 18},   {STORED_Q4_1, 32, 20},
+        {STORED_Q5_0, 32, 22},   {STORED_Q5_1, 32, 24},   {STORED_Q4_K, 256, 144},
+        {STORED_Q5_K, 256, 176}, {STORED_Q6_K, 256, 210},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        enum stored_type type;
+        assert_false(stored_type_from_name(stored_type_name(expected[i].type), &type));
+        assert_int_equal(stored_type_block(expected[i].type), expected[i].block);
+        assert_int_equal(stored_type_size(expected[i].type), expected[i].size);
+    }
 }
 
 static void shapes_as_text(void **state)
@@ -221,6 +243,7 @@ int main(void)
         cmocka_unit_test(data_of_any_alignment),
         cmocka_unit_test(other_types_are_refused_by_name),
         cmocka_unit_test(names_and_sizes_of_types),
+        cmocka_unit_test(blocks_of_types),
         cmocka_unit_test(shapes_as_text),
         cmocka_unit_test(what_pytorch_wrote),
     };
