@@ -10,7 +10,8 @@
 #include "base/parallel.h"
 #include "kernel/kernel.h"
 
-bool compute_create(struct compute *compute, int threads, struct attn_error *error)
+bool compute_create_for(struct compute *compute, attn_isa isa, int threads,
+                        struct attn_error *error)
 {
     *compute = (struct compute){0};
     if (threads < 1)
@@ -19,6 +20,7 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
     attn_options options;
     attn_options_init(&options);
     options.threads = threads;
+    options.isa = isa;
     switch (attn_context_create(&compute->attention, &options)) {
     case ATTN_SUCCESS:
         break;
@@ -39,6 +41,11 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
 #endif
     attn_parallel_set_threads(threads);
     return true;
+}
+
+bool compute_create(struct compute *compute, int threads, struct attn_error *error)
+{
+    return compute_create_for(compute, ATTN_ISA_BEST, threads, error);
 }
 
 void compute_destroy(struct compute *compute)

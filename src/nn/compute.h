@@ -17,6 +17,10 @@ struct compute {
 /* With at most `threads` threads (≥ 1) here, and as many in a CBLAS that is OpenBLAS or shares the
  * thread runtime of libattn. */
 bool compute_create(struct compute *compute, int threads, struct attn_error *error);
+
+/* The same with this instruction set, or where that is not to be had with the next lower one. */
+bool compute_create_for(struct compute *compute, attn_isa isa, int threads,
+                        struct attn_error *error);
 void compute_destroy(struct compute *compute);
 
 #endif
