@@ -84,19 +84,27 @@ def random_inputs(source, count):
     return inputs
 
 
-def compare(program, directory, inputs):
-    """Exits with 1 where an input has another encoding."""
+def ids_of(encoding):
+    return [token[0] for token in encoding["tokens"]]
+
+
+def compare(program, directory, inputs, model=None, lacking=frozenset()):
+    """Exits with 1 where an input has another encoding. The program opens the directory, or another model. Behind
+    bytes that the vocabulary lacks the reference's offsets are off, so that only ids are compared then."""
     tokenizer = Tokenizer.from_file(str(directory) + "/tokenizer.json")
     tokenizer.no_truncation()
     tokenizer.no_padding()
     lines = "".join(json.dumps(i) + "\n" for i in inputs)
-    answers = subprocess.run([program, directory], input=lines, capture_output=True, text=True, check=True)
+    answers = subprocess.run([program, model or directory], input=lines, capture_output=True, text=True, check=True)
     answers = answers.stdout.splitlines()
     assert len(answers) == len(inputs), (len(answers), len(inputs))
     for given, answer in zip(inputs, answers):
         tokenizer.encode_special_tokens = given["plain"]
         expected = reference_encoding(tokenizer, given["text"], given["pair"])
-        if json.loads(answer) != expected:
+        found = json.loads(answer)
+        if not lacking.isdisjoint(given["text"].encode()):
+            found, expected = ids_of(found), ids_of(expected)
+        if found != expected:
             print(json.dumps(given), json.dumps(expected), answer, sep="\n")
             sys.exit(1)
 

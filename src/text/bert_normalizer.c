@@ -7,16 +7,16 @@
 
 struct combining_mark {
     uint32_t code_point;
-    uint8_t class;         /* its canonical combining class, not 0 */
-    bool leads;            /* the first code point of what its source character became */
-    struct text_span span; /* of its source character */
+    uint8_t class;           /* its canonical combining class, not 0 */
+    bool leads;              /* the first code point of what its source character became */
+    struct source_span span; /* of its source character */
 };
 
 /* What goes through the stages. */
 struct pass {
     const struct bert_normalizer *settings;
     struct normalized_text *out;
-    struct text_span span; /* of the source character that was used last */
+    struct source_span span; /* of the source character that was used last */
 };
 
 static bool reserve(struct normalized_text *out, size_t extra)
@@ -30,7 +30,7 @@ static bool reserve(struct normalized_text *out, size_t extra)
     if (!bytes)
         return false;
     out->bytes = bytes;
-    struct text_span *spans = realloc(out->spans, capacity * sizeof *spans);
+    struct source_span *spans = realloc(out->spans, capacity * sizeof *spans);
     if (!spans)
         return false;
     out->spans = spans;
@@ -130,7 +130,7 @@ static bool push_mark(struct normalized_text *out, struct combining_mark mark)
     return true;
 }
 
-static bool strip_accents(struct pass *pass, uint32_t code_point, struct text_span span)
+static bool strip_accents(struct pass *pass, uint32_t code_point, struct source_span span)
 {
     uint32_t parts[UNICODE_DECOMPOSITION_LIMIT];
     int count = unicode_decompose(code_point, parts);
@@ -152,7 +152,7 @@ static bool strip_accents(struct pass *pass, uint32_t code_point, struct text_sp
     return true;
 }
 
-static bool after_spacing(struct pass *pass, uint32_t code_point, struct text_span span)
+static bool after_spacing(struct pass *pass, uint32_t code_point, struct source_span span)
 {
     if (pass->settings->strip_accents)
         return strip_accents(pass, code_point, span);
@@ -160,7 +160,7 @@ static bool after_spacing(struct pass *pass, uint32_t code_point, struct text_sp
     return lowercase(pass, code_point);
 }
 
-static bool normalize_character(struct pass *pass, uint32_t code_point, struct text_span span)
+static bool normalize_character(struct pass *pass, uint32_t code_point, struct source_span span)
 {
     if (pass->settings->clean_text) {
         if (unicode_is_space(code_point) && unicode_class_of(code_point) != UNICODE_CONTROL)
@@ -185,7 +185,7 @@ bool bert_normalize(const struct bert_normalizer *settings, const char *text, si
     for (size_t at = begin; at < end;) {
         size_t next;
         uint32_t code_point = utf8_decode(text, end, at, &next);
-        struct text_span span = {(uint32_t)at, (uint32_t)next};
+        struct source_span span = {(uint32_t)at, (uint32_t)next};
         bool done;
         if (code_point >= ' ' && code_point < 0x7F) { /* nothing but case can change */
             done = flush_marks(&pass);

@@ -19,7 +19,7 @@ struct bert_normalizer {
 };
 
 /* Bytes begin..end−1 of the text that was given. */
-struct text_span {
+struct source_span {
     uint32_t begin, end;
 };
 
@@ -27,8 +27,8 @@ struct combining_mark;
 
 /* Start from zeros; may be used for many texts in turn. */
 struct normalized_text {
-    char *bytes;             /* [size], UTF-8 */
-    struct text_span *spans; /* [size]; never descending, equal for all bytes of one character */
+    char *bytes;               /* [size], UTF-8 */
+    struct source_span *spans; /* [size]; never descending, equal for all bytes of one character */
     size_t size, capacity;
 
     /* Workspace: marks that wait for the end of their run, to be ordered. */

@@ -55,14 +55,23 @@ bool byte_pair_create_merges(struct byte_pair *model, size_t merges, struct attn
     return true;
 }
 
-static bool find_piece(const struct byte_pair *model, const char *piece, size_t length, int32_t *id,
-                       const char *file, struct attn_error *error)
+/* Two halves of a spelling, of at most so many bytes in a message. */
+enum { SHOWN_LIMIT = 100 };
+
+static int shown(size_t length)
 {
-    *id = vocabulary_find(&model->vocabulary, piece, length);
+    return length < SHOWN_LIMIT ? (int)length : SHOWN_LIMIT;
+}
+
+static bool find_piece(const struct byte_pair *model, const char *left, size_t left_length,
+                       const char *right, size_t right_length, int32_t *id, const char *file,
+                       struct attn_error *error)
+{
+    *id = vocabulary_find_joined(&model->vocabulary, left, left_length, right, right_length);
     return *id != VOCABULARY_NO_ID ||
-           attn_error_set(error,
-                          "%s: merge %u needs the piece \"%.*s\", which the vocabulary lacks", file,
-                          (unsigned)model->merge_count, length < 100 ? (int)length : 100, piece);
+           attn_error_set(
+               error, "%s: merge %u needs the piece \"%.*s%.*s\", which the vocabulary lacks", file,
+               (unsigned)model->merge_count, shown(left_length), left, shown(right_length), right);
 }
 
 bool byte_pair_add_merge(struct byte_pair *model, const char *left, size_t left_length,
@@ -70,17 +79,9 @@ bool byte_pair_add_merge(struct byte_pair *model, const char *left, size_t left_
                          struct attn_error *error)
 {
     struct byte_pair_merge merge;
-    size_t length = left_length + right_length;
-    char *both = malloc(length + 1);
-    if (!both)
-        return attn_error_memory(error);
-    memcpy(both, left, left_length);
-    memcpy(both + left_length, right, right_length);
-    bool done = find_piece(model, left, left_length, &merge.left, file, error) &&
-                find_piece(model, right, right_length, &merge.right, file, error) &&
-                find_piece(model, both, length, &merge.merged, file, error);
-    free(both);
-    if (!done)
+    if (!find_piece(model, left, left_length, "", 0, &merge.left, file, error) ||
+        !find_piece(model, right, right_length, "", 0, &merge.right, file, error) ||
+        !find_piece(model, left, left_length, right, right_length, &merge.merged, file, error))
         return false;
     uint32_t *slot = find_slot(model, merge.left, merge.right);
     model->merges[model->merge_count++] = merge;
@@ -155,12 +156,15 @@ static bool reserve(struct byte_pair_word *split, size_t size)
     return true;
 }
 
-static void add_unknown(const struct byte_pair *model, struct byte_pair_word *split, uint32_t at)
+/* A byte that has no piece. */
+static void add_unknown(const struct byte_pair *model, struct byte_pair_word *split,
+                        unsigned char byte, uint32_t at)
 {
     struct byte_pair_piece *last = split->count ? &split->pieces[split->count - 1] : NULL;
-    if (model->unknown_id == VOCABULARY_NO_ID)
-        return;
-    if (model->fuse_unknown && last && last->id == model->unknown_id && last->end == at)
+    if (model->unknown_id == VOCABULARY_NO_ID) {
+        if (split->dropped_count++ == 0)
+            split->first_dropped = byte;
+    } else if (model->fuse_unknown && last && last->id == model->unknown_id && last->end == at)
         last->end = at + 1;
     else
         split->pieces[split->count++] =
@@ -170,12 +174,12 @@ static void add_unknown(const struct byte_pair *model, struct byte_pair_word *sp
 static void begin_with_bytes(const struct byte_pair *model, const char *word, size_t size,
                              struct byte_pair_word *split)
 {
-    split->count = split->queued = 0;
     for (size_t i = 0; i < size; i++) {
-        int32_t id = model->byte_ids[(unsigned char)word[i]];
+        unsigned char byte = (unsigned char)word[i];
+        int32_t id = model->byte_ids[byte];
         uint32_t at = (uint32_t)i;
         if (id == VOCABULARY_NO_ID)
-            add_unknown(model, split, at);
+            add_unknown(model, split, byte, at);
         else
             split->pieces[split->count++] = (struct byte_pair_piece){id, at, at + 1, 0, 0};
     }
@@ -209,12 +213,23 @@ static bool holds(const struct byte_pair *model, const struct byte_pair_word *sp
     return now != NO_RANK && model->merges[now].merged == model->merges[rank].merged;
 }
 
-bool byte_pair_split(const struct byte_pair *model, const char *word, size_t size,
-                     struct byte_pair_word *split)
+/* *id is the piece that is all of the word, or VOCABULARY_NO_ID. */
+static bool find_whole(const struct byte_pair *model, const char *word, size_t size,
+                       struct byte_pair_word *split, int32_t *id)
 {
-    if (!reserve(split, size))
+    *id = VOCABULARY_NO_ID;
+    if (!model->whole_words || size == 0 || size > model->vocabulary.longest)
+        return true;
+    attn_buffer_clear(&split->spelling);
+    byte_level_spell(word, size, &split->spelling);
+    if (split->spelling.failed)
         return false;
-    begin_with_bytes(model, word, size, split);
+    *id = vocabulary_find(&model->vocabulary, split->spelling.data, split->spelling.size);
+    return true;
+}
+
+static void merge_pairs(const struct byte_pair *model, struct byte_pair_word *split)
+{
     for (uint32_t place = 0; place < split->count; place++)
         push_pair(model, split, place);
     while (split->queued > 0) {
@@ -227,11 +242,32 @@ bool byte_pair_split(const struct byte_pair *model, const char *word, size_t siz
             push_pair(model, split, split->pieces[place].previous);
         push_pair(model, split, place);
     }
+}
+
+/* Closes the gaps that merging has left. */
+static void keep_pieces(struct byte_pair_word *split)
+{
     size_t count = 0;
     for (size_t i = 0; i < split->count; i++)
         if (split->pieces[i].id != VOCABULARY_NO_ID)
             split->pieces[count++] = split->pieces[i];
     split->count = count;
+}
+
+bool byte_pair_split(const struct byte_pair *model, const char *word, size_t size,
+                     struct byte_pair_word *split)
+{
+    int32_t whole;
+    split->count = split->queued = split->dropped_count = 0;
+    if (!reserve(split, size) || !find_whole(model, word, size, split, &whole))
+        return false;
+    if (whole != VOCABULARY_NO_ID) {
+        split->pieces[split->count++] = (struct byte_pair_piece){whole, 0, (uint32_t)size, 0, 0};
+        return true;
+    }
+    begin_with_bytes(model, word, size, split);
+    merge_pairs(model, split);
+    keep_pieces(split);
     return true;
 }
 
@@ -239,5 +275,6 @@ void byte_pair_word_release(struct byte_pair_word *split)
 {
     free(split->pieces);
     free(split->queue);
+    attn_buffer_release(&split->spelling);
     memset(split, 0, sizeof *split);
 }

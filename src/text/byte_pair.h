@@ -4,6 +4,7 @@
 #ifndef ATTN_TEXT_BYTE_PAIR_H
 #define ATTN_TEXT_BYTE_PAIR_H
 
+#include "base/buffer.h"
 #include "text/byte_level.h"
 #include "text/vocabulary.h"
 
@@ -17,6 +18,7 @@ struct byte_pair {
     int32_t byte_ids[BYTE_LEVEL_BYTES]; /* VOCABULARY_NO_ID for a byte that has no piece */
     int32_t unknown_id; /* of such a byte; VOCABULARY_NO_ID: it is left out, as in the reference */
     bool fuse_unknown;  /* one piece for all of a run of them */
+    bool whole_words;   /* a word that is a piece is not split, whatever merges say */
     struct byte_pair_merge *merges; /* [merge_count], by rank */
     uint32_t merge_count;
     uint32_t *slots; /* [slot_mask + 1], a power of two: rank + 1 of a pair, 0 where it is free */
@@ -47,6 +49,9 @@ struct byte_pair_word {
     size_t count, capacity;
     uint64_t *queue; /* a heap of rank · 2³² + place, the smallest first */
     size_t queued, queue_capacity;
+    struct attn_buffer spelling; /* of the word, where whole words are looked for */
+    size_t dropped_count;        /* bytes of the word that are left out */
+    unsigned char first_dropped; /* where dropped_count > 0 */
 };
 
 /* Replaces `split` by the pieces of word[0..size), any bytes, size < UINT32_MAX. Time is

@@ -36,6 +36,13 @@ static bool push_piece(struct encoder *encoder, const struct stretch *stretch, i
     return encoder_push_piece(encoder, id, first, behind);
 }
 
+static void note_dropped(struct encoding *encoding, const struct byte_pair_word *split)
+{
+    if (encoding->dropped_count == 0)
+        encoding->first_dropped = split->first_dropped;
+    encoding->dropped_count += split->dropped_count;
+}
+
 static bool encode_word(struct encoder *encoder, const struct stretch *stretch, size_t begin,
                         size_t end)
 {
@@ -43,6 +50,7 @@ static bool encode_word(struct encoder *encoder, const struct stretch *stretch, 
     if (!byte_pair_split(&encoder->tokenizer->byte_pair, stretch->bytes + begin, end - begin,
                          split))
         return false;
+    note_dropped(encoder->encoding, split);
     if (split->count == 0) /* the vocabulary has none of its bytes */
         return true;
     if (!encoder_push_word(encoder, 0, 0))
@@ -72,13 +80,11 @@ static bool prefix_space(struct encoder *encoder, struct stretch *stretch)
     return true;
 }
 
-/* text[begin..end) holds no added token. */
-static bool encode_words(struct encoder *encoder, size_t begin, size_t end)
+/* text[begin..end) is what ByteLevel splits: not empty, no added token. */
+static bool encode_part(struct encoder *encoder, size_t begin, size_t end)
 {
     const struct byte_level_settings *settings = &encoder->tokenizer->byte_level;
     struct stretch stretch = {encoder->text + begin, end - begin, begin, false};
-    if (begin == end)
-        return true;
     if (settings->prefix_space && stretch.bytes[0] != ' ' && !prefix_space(encoder, &stretch))
         return false;
     for (size_t at = 0, word_end; at < stretch.size; at = word_end) {
@@ -86,6 +92,18 @@ static bool encode_words(struct encoder *encoder, size_t begin, size_t end)
                        ? stretch.size
                        : byte_level_word_end(stretch.bytes, stretch.size, at);
         if (!encode_word(encoder, &stretch, at, word_end))
+            return false;
+    }
+    return true;
+}
+
+/* text[begin..end) holds no added token. */
+static bool encode_words(struct encoder *encoder, size_t begin, size_t end)
+{
+    enum digit_split digits = encoder->tokenizer->byte_level.digits;
+    for (size_t at = begin, part_end; at < end; at = part_end) {
+        part_end = digit_split_end(digits, encoder->text, end, at);
+        if (!encode_part(encoder, at, part_end))
             return false;
     }
     return true;

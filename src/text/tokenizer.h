@@ -4,7 +4,8 @@
  * Follows the reference tokenizer (Hugging Face's tokenizers) id for id: special tokens are cut out
  * of the raw text, the rest is normalised (BertNormalizer), split into words (BertPreTokenizer),
  * and each word into pieces by greedy longest match (WordPiece); or it is split as it is by GPT-2's
- * pattern (ByteLevel), and each word's bytes are merged pair by pair (BPE). */
+ * pattern (ByteLevel), as SmolLM2 has it with all digits cut off before (Digits), and each word's
+ * bytes are merged pair by pair (BPE). */
 #ifndef ATTN_TEXT_TOKENIZER_H
 #define ATTN_TEXT_TOKENIZER_H
 
@@ -47,6 +48,12 @@ struct encoding {
     size_t token_count;
     struct word *words; /* in order, the first text's before the pair's */
     size_t word_count;
+
+    /* Bytes that the vocabulary has no piece for and that are left out, as in the reference: a text
+     * with such cannot come back whole. Tokens behind them keep their true place, which the
+     * reference loses. */
+    size_t dropped_count;
+    unsigned char first_dropped; /* where dropped_count > 0 */
 };
 
 enum special_spelling {

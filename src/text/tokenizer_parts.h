@@ -7,6 +7,7 @@
 #include "text/added_tokens.h"
 #include "text/bert_normalizer.h"
 #include "text/byte_pair.h"
+#include "text/digit_split.h"
 #include "text/sequence_template.h"
 #include "text/tokenizer.h"
 #include "text/word_piece.h"
@@ -21,9 +22,10 @@ enum byte_level_trim {
                                 */
 };
 
-/* The pre-tokenizer and the post-processor ByteLevel. */
+/* The pre-tokenizers Digits and ByteLevel, in this order, and the post-processor ByteLevel. */
 struct byte_level_settings {
-    bool prefix_space; /* a stretch that begins with no space gets one */
+    enum digit_split digits;
+    bool prefix_space; /* a part that begins with no space gets one */
     enum byte_level_split split;
     enum byte_level_trim trim;
 };

@@ -40,6 +40,15 @@ static bool is_in_runs(const struct unicode_run *runs, int count, uint32_t code_
     return low < count && runs[low].first <= code_point;
 }
 
+/* Numbers of Unicode 17 that unicode_numbers lacks. */
+static const struct unicode_run later_numbers[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
+
+bool unicode_is_number(uint32_t c)
+{
+    return unicode_kind_of(c) == UNICODE_NUMBER ||
+           is_in_runs(later_numbers, sizeof later_numbers / sizeof later_numbers[0], c);
+}
+
 enum unicode_kind unicode_kind_of(uint32_t c)
 {
     if (c < 0x80) {

@@ -49,6 +49,10 @@ enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE
 
 enum unicode_kind unicode_kind_of(uint32_t code_point);
 
+/* Decimal digits and all other numbers, as the pre-tokenizer Digits finds them: its tables are of a
+ * later Unicode version than those of the regular expressions. */
+bool unicode_is_number(uint32_t code_point);
+
 /* The blocks that BERT sets apart with spaces, character by character. */
 bool unicode_is_ideograph(uint32_t code_point);
 

@@ -118,6 +118,13 @@ int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *piece, 
     return find_slot(vocabulary, hash, "", 0, piece, length)->id;
 }
 
+int32_t vocabulary_find_joined(const struct vocabulary *vocabulary, const char *left,
+                               size_t left_length, const char *right, size_t right_length)
+{
+    uint64_t state = hash_bytes(hash_bytes(hash_start, left, left_length), right, right_length);
+    return find_slot(vocabulary, fold(state), left, left_length, right, right_length)->id;
+}
+
 int32_t vocabulary_longest(const struct vocabulary *vocabulary, const char *prefix,
                            size_t prefix_length, const char *text, size_t text_length,
                            size_t *length)

@@ -47,6 +47,10 @@ bool vocabulary_add(struct vocabulary *vocabulary, int32_t id, const char *piece
 /* VOCABULARY_NO_ID when it is not there. */
 int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *piece, size_t length);
 
+/* The piece that is `left` and then `right`. */
+int32_t vocabulary_find_joined(const struct vocabulary *vocabulary, const char *left,
+                               size_t left_length, const char *right, size_t right_length);
+
 /* The longest piece that is `prefix` and then a beginning of `text`, which is not empty; *length
  * counts the bytes of text that it takes, at least 1. VOCABULARY_NO_ID when there is none. */
 int32_t vocabulary_longest(const struct vocabulary *vocabulary, const char *prefix,

@@ -5,7 +5,7 @@
 static bool encode_word(struct encoder *encoder, size_t begin, size_t end)
 {
     const struct word_piece *model = &encoder->tokenizer->word_piece;
-    const struct text_span *spans = encoder->normalized.spans + begin;
+    const struct source_span *spans = encoder->normalized.spans + begin;
     const char *word = encoder->normalized.bytes + begin;
     size_t size = end - begin, first_token = encoder->encoding->token_count;
 

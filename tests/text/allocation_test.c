@@ -7,6 +7,8 @@
 
 #include "allocation_sweep.h"
 #include "scratch_folder.h"
+#include "text/chat_template.h"
+#include "text/tokenizer_lists.h"
 #include "tokenizer_test.h"
 
 void *__real_malloc(size_t size);
@@ -71,6 +73,55 @@ static void test_bytes_json(void **state)
         "\"vocab\": {\"a\": 0, \"r\": 1, \"o\": 2, \"ra\": 3}, \"merges\": [[\"r\", \"a\"]]}}");
 }
 
+/* Whole words are looked for by their spelling. */
+static void test_whole_words(void **state)
+{
+    (void)state;
+    sweep("tokenizer.json",
+          "{\"added_tokens\": [], \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": "
+          "[{\"type\": \"Digits\", \"individual_digits\": true}, {\"type\": \"ByteLevel\", "
+          "\"add_prefix_space\": true}]}, \"model\": {\"type\": \"BPE\", \"ignore_merges\": true, "
+          "\"vocab\": {\"a\": 0, \"r\": 1, \"o\": 2, \"ra\": 3}, \"merges\": []}}");
+}
+
+static struct text_span span_of(const char *spelling)
+{
+    return (struct text_span){spelling, strlen(spelling)};
+}
+
+static bool open_lists_and_chat(void *user, struct attn_error *error)
+{
+    const struct text_span tokens[] = {span_of("<|im_start|>"), span_of("<|im_end|>"), span_of("e"),
+                                       span_of("r"), span_of("er")};
+    const struct text_span merges[] = {span_of("e r")};
+    const int32_t kinds[] = {LISTED_CONTROL, LISTED_CONTROL, LISTED_NORMAL, LISTED_NORMAL,
+                             LISTED_NORMAL};
+    const struct tokenizer_lists lists = {
+        "a.gguf", span_of("smollm"), tokens, kinds, 5, merges, 1, 2, false};
+    struct tokenizer *tokenizer = NULL;
+    struct chat_template *chat = NULL;
+    struct chat_tokens ids = {0};
+    bool done = tokenizer_open_lists(&tokenizer, &lists, error) &&
+                chat_template_open(&chat, user, strlen(user), error) &&
+                chat_template_add(chat, tokenizer, CHAT_USER, "erer", 4, &ids, error) &&
+                chat_template_ask(chat, tokenizer, &ids, error) &&
+                chat_template_end(chat, tokenizer, false, &ids, error);
+    chat_tokens_release(&ids);
+    chat_template_close(chat);
+    tokenizer_close(tokenizer);
+    return done;
+}
+
+static void test_lists_and_chat(void **state)
+{
+    (void)state;
+    static char source[] =
+        "{% for m in messages %}{% if loop.first and m.role != 'system' %}{{ '<|im_start|>system\\n' "
+        "}}{{ 'er<|im_end|>\\n' }}{% endif %}{{ '<|im_start|>' + m.role + '\\n' + m.content + "
+        "'<|im_end|>\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}";
+    assert_true(allocation_sweep(open_lists_and_chat, source) > 10);
+}
+
 static void test_vocabulary_file(void **state)
 {
     (void)state;
@@ -82,6 +133,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_bytes_json),
+        cmocka_unit_test(test_whole_words),
+        cmocka_unit_test(test_lists_and_chat),
         cmocka_unit_test(test_vocabulary_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

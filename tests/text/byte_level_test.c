@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/byte_level.h"
+#include "text/digit_split.h"
 #include "text/unicode.h"
 #include "tokenizer_test.h"
 
@@ -43,12 +44,58 @@ static void check_split(const json_t *input, const json_t *expected, void *user)
     assert_int_equal(count, json_array_size(pieces));
 }
 
+/* Each digit by itself, and the pattern between them. */
+static void check_digit_split(const json_t *input, const json_t *expected, void *user)
+{
+    (void)user;
+    const json_t *pieces = json_object_get(expected, "pieces");
+    const char *text = json_string_value(json_object_get(input, "text"));
+    size_t size = strlen(text), count = 0;
+    for (size_t begin = 0, part_end; begin < size; begin = part_end) {
+        part_end = digit_split_end(DIGITS_SINGLE, text, size, begin);
+        for (size_t at = begin, end; at < part_end; at = end) {
+            end = at + byte_level_word_end(text + at, part_end - at, 0);
+            const json_t *piece = json_array_get(pieces, count++);
+            assert_int_equal(end - at, json_string_length(piece));
+            assert_memory_equal(text + at, json_string_value(piece), end - at);
+        }
+    }
+    assert_int_equal(count, json_array_size(pieces));
+}
+
+static void assert_parts(enum digit_split split, const char *text, const char *expected)
+{
+    struct attn_buffer parts = {0};
+    size_t size = strlen(text);
+    for (size_t begin = 0, end; begin < size; begin = end) {
+        end = digit_split_end(split, text, size, begin);
+        attn_buffer_add(&parts, text + begin, end - begin);
+        attn_buffer_add_text(&parts, "|");
+    }
+    assert_string_equal(parts.data, expected);
+    attn_buffer_release(&parts);
+}
+
+/* U+0663 and U+2167 are numbers, U+11DE3 only since Unicode 17. */
+static void test_digits(void **state)
+{
+    (void)state;
+    assert_parts(DIGITS_WITHIN, "a 12b", "a 12b|");
+    assert_parts(DIGITS_IN_RUNS, "a 12b3", "a |12|b|3|");
+    assert_parts(DIGITS_SINGLE, "a 12b3", "a |1|2|b|3|");
+    assert_parts(DIGITS_SINGLE, "\u0663\u2167 \U00011DE3", "\u0663|\u2167| |\U00011DE3|");
+    assert_parts(DIGITS_IN_RUNS, "\u0663\u2167\U00011DE3\U00016FF4x",
+                 "\u0663\u2167\U00011DE3\U00016FF4|x|");
+    assert_parts(DIGITS_SINGLE, "\U00011DDF\U00011DEA", "\U00011DDF\U00011DEA|");
+}
+
 static void test_handed_cases(void **state)
 {
     (void)state;
     for_each_case("byte_table", check_table, NULL);
     for_each_case("byte_order", check_order, NULL);
     for_each_case("gpt2_split", check_split, NULL);
+    for_each_case("smollm_split", check_digit_split, NULL);
 }
 
 /* Each byte by its code point and back; nothing else spells a byte. */
@@ -153,9 +200,9 @@ static void test_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handed_cases), cmocka_unit_test(test_bytes_come_back),
-        cmocka_unit_test(test_spelling),     cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_handed_cases),    cmocka_unit_test(test_digits),
+        cmocka_unit_test(test_bytes_come_back), cmocka_unit_test(test_spelling),
+        cmocka_unit_test(test_kinds),           cmocka_unit_test(test_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

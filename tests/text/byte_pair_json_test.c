@@ -18,7 +18,21 @@ static void test_refused_fields(void **state)
         {"{\"pre_tokenizer\": {\"type\": \"Metaspace\"}}", "pre_tokenizer Metaspace is not"},
         {"{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\"}, "
          "{\"type\": \"ByteLevel\"}]}}",
-         "pre_tokenizer: a Sequence of 2"},
+         "pre_tokenizer has no individual_digits"},
+        {"{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": "
+         "\"ByteLevel\", \"add_prefix_space\": false}, {\"type\": \"Digits\", "
+         "\"individual_digits\": true}]}}",
+         "pre_tokenizer ByteLevel is not implemented beside BPE, expected Digits before"},
+        {"{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\"}, "
+         "{\"type\": \"ByteLevel\"}]}}",
+         "pre_tokenizer Split is not implemented"},
+        {"{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Digits\", "
+         "\"individual_digits\": true}, {\"type\": \"Whitespace\"}]}}",
+         "pre_tokenizer Whitespace is not implemented beside BPE, expected ByteLevel"},
+        {"{\"pre_tokenizer\": {\"type\": \"Digits\", \"individual_digits\": true}}",
+         "pre_tokenizer Digits is not implemented beside BPE, expected ByteLevel"},
+        {"{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [1, 2, 3]}}",
+         "pre_tokenizer: a Sequence of 3"},
         {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}}", "pre_tokenizer has no add_prefix_space"},
         {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
          "\"use_regex\": 1}}",
@@ -67,7 +81,7 @@ static void test_refused_models(void **state)
     assert_model_refused("continuing_subword_prefix", json_string("##"), "continuing_subword");
     assert_model_refused("end_of_word_suffix", json_string("</w>"), "end_of_word_suffix");
     assert_model_refused("byte_fallback", json_true(), "byte_fallback is not implemented");
-    assert_model_refused("ignore_merges", json_true(), "ignore_merges is not implemented");
+    assert_model_refused("ignore_merges", json_integer(1), "another kind of ignore_merges");
     assert_model_refused("unk_token", json_string("<unk>"), "no piece \"<unk>\"");
     assert_model_refused("unk_token", json_integer(0), "another kind of unk_token");
     assert_model_refused("fuse_unk", json_string("no"), "another kind of fuse_unk");

@@ -2,11 +2,13 @@
  * {"tokens": [[id, type, text, word, begin, end]], "words": [[text, begin, end]]}: the side of attn
  * for scripts/compare_tokenizer*.py.
  *
- *     encode_lines MODEL_DIRECTORY */
+ *     encode_lines MODEL_DIRECTORY or FILE.gguf */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "model/model_source.h"
 #include "text/tokenizer.h"
 
 static json_t *describe(const struct encoding *encoding)
@@ -50,13 +52,28 @@ static bool answer(const struct tokenizer *tokenizer, const char *line, struct a
     return done;
 }
 
+/* A directory may hold nothing but a tokenizer. */
+static bool open_tokenizer(struct tokenizer **tokenizer, const char *path, struct attn_error *error)
+{
+    static const char ending[] = ".gguf";
+    size_t size = strlen(path), length = sizeof ending - 1;
+    struct model_source *source;
+    if (size < length || strcmp(path + size - length, ending) != 0)
+        return tokenizer_open(tokenizer, path, error);
+    if (!model_source_open(&source, path, error))
+        return false;
+    bool done = model_source_tokenizer(source, tokenizer, error);
+    model_source_close(source);
+    return done;
+}
+
 int main(int count, char **arguments)
 {
     struct attn_error error;
-    struct tokenizer *tokenizer;
+    struct tokenizer *tokenizer = NULL;
     if (count != 2)
         return 2;
-    bool done = tokenizer_open(&tokenizer, arguments[1], &error);
+    bool done = open_tokenizer(&tokenizer, arguments[1], &error);
     char *line = NULL;
     size_t size = 0;
     while (done && getline(&line, &size, stdin) > 0)
