@@ -2,7 +2,7 @@
  *
  *     x = drop(norm(word + position + type))          hidden = norm(activation(W·x + b))
  *
- * J. Devlin et al., "BERT" (2018), figure 2 and 3.1. All tokens are of type 0. */
+ * J. Devlin et al., "BERT" (2018), figure 2 and 3.1. What is learned from is all of type 0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void add_embeddings(struct language_pass *pass, const int32_t *ids, float
     embedding_table_forward(pass->compute, model->positions, width, pass->tokens,
                             pass->memory->positions, sum, GRADIENT_ADD);
     embedding_table_forward(pass->compute, model->type_table, width, pass->tokens,
-                            pass->memory->zeros, sum, GRADIENT_ADD);
+                            pass->types ? pass->types : pass->memory->zeros, sum, GRADIENT_ADD);
 }
 
 static void embed(struct language_pass *pass, const int32_t *ids, float *x)

@@ -129,11 +129,14 @@ bool language_head_lose(struct language_pass *pass, const int32_t *labels,
     return true;
 }
 
-void language_head_last(struct language_pass *pass, float *logits)
+void language_head_tell(struct language_pass *pass, const int64_t *places, int64_t count,
+                        float *logits)
 {
     const struct language_model *model = pass->model;
     const struct linear linear = projection(model);
-    float *hidden = pass->memory->wide[1];
-    model->kind->head(pass, 1, last_output(pass) + (pass->tokens - 1) * linear.in, hidden);
-    linear_forward(&linear, 1, hidden, linear.in, logits, linear.out);
+    float *x = pass->memory->wide[0], *hidden = pass->memory->wide[1];
+    memcpy(pass->memory->rows, places, (size_t)count * sizeof *places);
+    gather(pass, count, last_output(pass), x);
+    model->kind->head(pass, count, x, hidden);
+    linear_forward(&linear, count, hidden, linear.in, logits, linear.out);
 }

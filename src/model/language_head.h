@@ -10,7 +10,8 @@
 bool language_head_lose(struct language_pass *pass, const int32_t *labels,
                         struct cross_entropy *sum, struct attn_error *error);
 
-/* logits[vocabulary] of the last token. */
-void language_head_last(struct language_pass *pass, float *logits);
+/* logits[count][vocabulary] of the tokens places[count], rising. */
+void language_head_tell(struct language_pass *pass, const int64_t *places, int64_t count,
+                        float *logits);
 
 #endif

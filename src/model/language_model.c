@@ -149,8 +149,44 @@ bool language_model_next(struct language_model *model, const struct compute *com
     const struct packed_batch batch = {1, starts};
     if (!forward_one(&pass, model, compute, &batch, ids, error))
         return false;
-    language_head_last(&pass, logits);
+    const int64_t last = tokens - 1;
+    language_head_tell(&pass, &last, 1, logits);
     return true;
+}
+
+static bool check_places(const struct language_model *model, const struct language_places *sequence,
+                         struct attn_error *error)
+{
+    const int64_t types = model->details.types;
+    for (int64_t t = 0; sequence->types && t < sequence->tokens; t++)
+        if (sequence->types[t] < 0 || sequence->types[t] >= types)
+            return attn_error_set(error,
+                                  "token %lld is of type %ld, but the model has %lld types from 0",
+                                  (long long)t, (long)sequence->types[t], (long long)types);
+    for (int64_t n = 0; n < sequence->count; n++) {
+        const int64_t place = sequence->places[n];
+        if (place < 0 || place >= sequence->tokens)
+            return attn_error_set(error, "place %lld is outside the text's %lld tokens",
+                                  (long long)place, (long long)sequence->tokens);
+        if (n > 0 && place <= sequence->places[n - 1])
+            return attn_error_set(error, "place %lld does not stand behind place %lld",
+                                  (long long)place, (long long)sequence->places[n - 1]);
+    }
+    return true;
+}
+
+bool language_model_tell(struct language_model *model, const struct compute *compute,
+                         const struct language_places *sequence, float *logits,
+                         struct attn_error *error)
+{
+    struct language_pass pass = {.types = sequence->types};
+    const int64_t starts[] = {0, sequence->tokens};
+    const struct packed_batch batch = {1, starts};
+    if (!check_places(model, sequence, error) ||
+        !forward_one(&pass, model, compute, &batch, sequence->ids, error))
+        return false;
+    language_head_tell(&pass, sequence->places, sequence->count, logits);
+    return model_check_finite(logits, sequence->count * model->settings.vocabulary, error);
 }
 
 bool language_model_observe(struct language_model *model, const struct compute *compute,

@@ -33,6 +33,10 @@ bool language_model_create(struct language_model **model,
  * tensor. */
 bool language_model_open(struct language_model **model, const char *directory, uint64_t seed,
                          struct attn_error *error);
+
+/* The same for a BERT that shall tell words as it is: one without the head is refused. */
+bool language_model_open_with_head(struct language_model **model, const char *directory,
+                                   struct attn_error *error);
 void language_model_close(struct language_model *model); /* NULL is allowed */
 
 const struct language_model_settings *
@@ -93,6 +97,21 @@ bool language_model_evaluate(struct language_model *model, const struct compute 
 bool language_model_observe(struct language_model *model, const struct compute *compute,
                             const int32_t *ids, int64_t tokens,
                             const struct model_observer *observer, struct attn_error *error);
+
+/* Places of one sequence, and what a model that sees all of it needs to tell what stands there. */
+struct language_places {
+    int64_t tokens;
+    const int32_t *ids;    /* [tokens] */
+    const int32_t *types;  /* [tokens] of BERT's pairs, or NULL for zeros */
+    int64_t count;         /* ≥ 0 */
+    const int64_t *places; /* [count], rising, 0..tokens−1 */
+};
+
+/* logits[count][vocabulary]. What is out of range is refused before anything is computed, logits
+ * that are not finite when they are. */
+bool language_model_tell(struct language_model *model, const struct compute *compute,
+                         const struct language_places *sequence, float *logits,
+                         struct attn_error *error);
 
 /* logits[vocabulary] of the last token of one sequence: what comes next. */
 bool language_model_next(struct language_model *model, const struct compute *compute,

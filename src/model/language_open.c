@@ -12,6 +12,7 @@
 struct opening {
     struct language_model *model;
     struct tensor_search search, head_search; /* names of BERT's head have no prefix */
+    bool needs_head;                          /* a BERT without one does not get a new one */
     struct attn_error *error;
 };
 
@@ -105,6 +106,12 @@ static bool read_parameters(struct opening *opening, uint64_t seed)
     const struct parameters *parameters = &model->parameters;
     const bool new_head = model->settings.kind == LANGUAGE_MODEL_BERT && !has_head(opening);
     const struct stored_tensor *tensor;
+    if (new_head && opening->needs_head)
+        return attn_error_set(opening->error,
+                              "%s: the model has no masked-word head (" BERT_HEAD
+                              "…): 'attn train --objective mlm' makes a model that has one, and "
+                              "with -m teaches it to this one",
+                              checkpoint_path(opening->search.checkpoint));
     for (size_t n = 0; n < parameters->item_count; n++)
         if (!(new_head && is_head(&parameters->items[n])) &&
             !find_tensor(opening, &parameters->items[n], &tensor))
@@ -179,8 +186,8 @@ static bool read_configuration(struct configuration *configuration, const char *
                                        : read_bert(configuration, directory, error);
 }
 
-bool language_model_open(struct language_model **model, const char *directory, uint64_t seed,
-                         struct attn_error *error)
+static bool open_directory(struct language_model **model, const char *directory, bool needs_head,
+                           uint64_t seed, struct attn_error *error)
 {
     *model = NULL;
     struct configuration configuration;
@@ -188,7 +195,7 @@ bool language_model_open(struct language_model **model, const char *directory, u
     if (!read_configuration(&configuration, directory, error) ||
         !checkpoint_open(&checkpoint, directory, error))
         return false;
-    struct opening opening = {.error = error};
+    struct opening opening = {.error = error, .needs_head = needs_head};
     bool done =
         language_model_make(&opening.model, &configuration.settings, &configuration.details, error);
     if (done) {
@@ -203,4 +210,16 @@ bool language_model_open(struct language_model **model, const char *directory, u
     }
     *model = opening.model;
     return true;
+}
+
+bool language_model_open(struct language_model **model, const char *directory, uint64_t seed,
+                         struct attn_error *error)
+{
+    return open_directory(model, directory, false, seed, error);
+}
+
+bool language_model_open_with_head(struct language_model **model, const char *directory,
+                                   struct attn_error *error)
+{
+    return open_directory(model, directory, true, 0, error);
 }

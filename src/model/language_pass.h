@@ -14,6 +14,7 @@ struct language_pass {
     int64_t tokens;
     const struct language_model_step *step; /* NULL: forward only, without dropout */
     const struct model_observer *observer;  /* may be NULL; forward only */
+    const int32_t *types;                   /* [tokens], BERT, or NULL for zeros; forward only */
 
     struct language_model_times times;
     double lap; /* when the part that is being timed began; 0: nothing is timed */

@@ -10,6 +10,17 @@
 #include "base/buffer.h"
 #include "base/file.h"
 
+/* What stands for a model that the user does not name. */
+static const struct default_model {
+    const char *name;
+    const char *variable; /* of the environment, which names another */
+    const char *fetch_command;
+} default_models[] = {
+    [MODEL_FOR_LOOKING] = {MODEL_DEFAULT_NAME, "ATTN_MODEL", MODEL_FETCH_COMMAND},
+    [MODEL_FOR_WRITING] = {MODEL_DEFAULT_GENERATOR, "ATTN_GENERATOR",
+                           MODEL_FETCH_GENERATOR_COMMAND},
+};
+
 static bool is_directory(const char *path)
 {
     struct stat status;
@@ -201,20 +212,42 @@ static bool find_cached(const char *request, const char *slash, char **directory
     return found;
 }
 
-/* A folder on the disk as the user wrote it. */
-static bool take_folder(const char *path, char **directory, struct attn_error *error)
+static bool is_gguf_name(const char *path)
 {
-    if (!is_directory(path))
-        return attn_error_set(error,
-                              attn_path_exists(path) ? "model %s: is a file, expected a folder"
-                                                     : "model %s: no such folder",
-                              path);
-    *directory = strdup(path);
-    return *directory || attn_error_memory(error);
+    static const char suffix[] = ".gguf";
+    size_t size = strlen(path);
+    return size >= strlen(suffix) && strcmp(path + size - strlen(suffix), suffix) == 0;
 }
 
-/* NAME among the installed models, else a folder of that name here. */
-static bool find_installed(const char *request, char **directory, struct attn_error *error)
+/* A folder or a GGUF file on the disk as the user wrote it. */
+static bool take_path(const char *request, char **path, struct attn_error *error)
+{
+    bool there = attn_path_exists(request), gguf = is_gguf_name(request);
+    if (there && !gguf && !is_directory(request))
+        return attn_error_set(error, "model %s: is a file, expected a folder or a .gguf file",
+                              request);
+    if (!there)
+        return attn_error_set(error, "model %s: no such %s", request, gguf ? "file" : "folder");
+    *path = strdup(request);
+    return *path || attn_error_memory(error);
+}
+
+/* NAME is neither installed nor here. */
+static bool tell_missing(const char *request, const char *installed,
+                         const struct default_model *fallback, struct attn_error *error)
+{
+    for (size_t n = 0; n < sizeof default_models / sizeof *default_models; n++)
+        if (strcmp(request, default_models[n].name) == 0)
+            return attn_error_set(error, "model %s is not there (looked for %s); fetch it with %s",
+                                  request, installed, default_models[n].fetch_command);
+    return attn_error_set(error,
+                          "model %s: there is neither %s nor a folder %s here; %s fetches %s",
+                          request, installed, request, fallback->fetch_command, fallback->name);
+}
+
+/* NAME among the installed models, else a folder or file of that name here. */
+static bool find_installed(const char *request, const struct default_model *fallback, char **path,
+                           struct attn_error *error)
 {
     char *models = data_folder();
     char *installed = models ? attn_path_join(models, request) : NULL;
@@ -222,52 +255,50 @@ static bool find_installed(const char *request, char **directory, struct attn_er
     if (!installed)
         found = attn_error_memory(error);
     else if (is_directory(installed)) {
-        *directory = installed;
+        *path = installed;
         installed = NULL;
         found = true;
-    } else if (attn_path_exists(request))
-        found = take_folder(request, directory, error);
-    else if (strcmp(request, MODEL_DEFAULT_NAME) == 0)
-        found = attn_error_set(error, "model %s is not there (looked for %s); fetch it with %s",
-                               request, installed, MODEL_FETCH_COMMAND);
+    } else if (attn_path_exists(request) || is_gguf_name(request))
+        found = take_path(request, path, error);
     else
-        found = attn_error_set(
-            error, "model %s: there is neither %s nor a folder %s here; %s fetches %s", request,
-            installed, request, MODEL_FETCH_COMMAND, MODEL_DEFAULT_NAME);
+        found = tell_missing(request, installed, fallback, error);
     free(installed);
     free(models);
     return found;
 }
 
-static bool find_model(const char *request, char **directory, struct attn_error *error)
+static bool find_model(const char *request, const struct default_model *fallback, char **path,
+                       struct attn_error *error)
 {
     if (request[0] == '/' || request[0] == '.')
-        return take_folder(request, directory, error);
+        return take_path(request, path, error);
     const char *slash = strchr(request, '/');
     if (!slash)
-        return find_installed(request, directory, error);
-    if (attn_path_exists(request))
-        return take_folder(request, directory, error);
-    return find_cached(request, slash, directory, error);
+        return find_installed(request, fallback, path, error);
+    if (attn_path_exists(request) || is_gguf_name(request))
+        return take_path(request, path, error);
+    return find_cached(request, slash, path, error);
 }
 
-bool model_locate(const char *request, char **directory, char **name, struct attn_error *error)
+bool model_locate(enum model_purpose purpose, const char *request, char **path, char **name,
+                  struct attn_error *error)
 {
-    *directory = NULL;
+    const struct default_model *fallback = &default_models[purpose];
+    *path = NULL;
     *name = NULL;
     if (!request || !*request)
-        request = getenv("ATTN_MODEL");
+        request = getenv(fallback->variable);
     if (!request || !*request)
-        request = MODEL_DEFAULT_NAME;
+        request = fallback->name;
 
-    bool found = find_model(request, directory, error);
+    bool found = find_model(request, fallback, path, error);
     if (found) {
         *name = folder_name(request);
         found = *name || attn_error_memory(error);
     }
     if (!found) {
-        free(*directory);
-        *directory = NULL;
+        free(*path);
+        *path = NULL;
     }
     return found;
 }

@@ -21,8 +21,8 @@ static const struct stored_tensor *look_up(const struct tensor_search *search, c
     return checkpoint_find(search->checkpoint, spelled);
 }
 
-static bool check_shape(const struct tensor_search *search, const struct stored_tensor *tensor,
-                        int64_t rows, int64_t columns, struct attn_error *error)
+bool tensor_search_check_shape(const char *path, const struct stored_tensor *tensor, int64_t rows,
+                               int64_t columns, struct attn_error *error)
 {
     if (rows == 0 ? tensor->rank == 1 && tensor->shape[0] == columns
                   : tensor->rank == 2 && tensor->shape[0] == rows && tensor->shape[1] == columns)
@@ -34,8 +34,8 @@ static bool check_shape(const struct tensor_search *search, const struct stored_
         snprintf(expected, sizeof expected, "[%lld]", (long long)columns);
     else
         snprintf(expected, sizeof expected, "[%lld, %lld]", (long long)rows, (long long)columns);
-    return attn_error_set(error, "%s: %s has shape %s, expected %s",
-                          checkpoint_path(search->checkpoint), tensor->name, found, expected);
+    return attn_error_set(error, "%s: %s has shape %s, expected %s", path, tensor->name, found,
+                          expected);
 }
 
 bool tensor_search_find(const struct tensor_search *search, const char *name, const char *older,
@@ -49,7 +49,8 @@ bool tensor_search_find(const struct tensor_search *search, const char *name, co
     if (!*tensor)
         return attn_error_set(error, "%s: the file has no tensor %s",
                               checkpoint_path(search->checkpoint), spelled);
-    return check_shape(search, *tensor, rows, columns, error);
+    return tensor_search_check_shape(checkpoint_path(search->checkpoint), *tensor, rows, columns,
+                                     error);
 }
 
 bool tensor_search_has(const struct tensor_search *search, const char *name)

@@ -20,6 +20,10 @@ bool tensor_search_find(const struct tensor_search *search, const char *name, co
                         int64_t rows, int64_t columns, const struct stored_tensor **tensor,
                         struct attn_error *error);
 
+/* That a tensor is [rows][columns], or with rows = 0 [columns]; path is for the message. */
+bool tensor_search_check_shape(const char *path, const struct stored_tensor *tensor, int64_t rows,
+                               int64_t columns, struct attn_error *error);
+
 /* Whether the file has prefix + name. */
 bool tensor_search_has(const struct tensor_search *search, const char *name);
 

@@ -3,50 +3,57 @@
 #include <stdlib.h>
 
 #include "model/bert.h"
-#include "model/gpt2_config.h"
-#include "model/model_kind.h"
+#include "model/causal_model.h"
 
 struct text_model {
     struct text_model_settings settings;
     struct bert *bert;           /* one of the two */
-    struct language_model *gpt2; /* is there */
+    struct causal_model *causal; /* is there */
 };
 
-bool text_model_read_settings(struct text_model_settings *settings, const char *directory,
-                              struct attn_error *error)
+static bool read_bert(struct text_model_settings *settings, const char *directory,
+                      struct attn_error *error)
 {
-    enum language_model_kind kind;
-    if (!model_kind_read(&kind, directory, error))
+    struct bert_config config;
+    if (!bert_config_read(&config, directory, error))
         return false;
-    struct bert_config bert;
-    struct gpt2_config gpt2;
-    switch (kind) {
-    case LANGUAGE_MODEL_BERT:
-        if (!bert_config_read(&bert, directory, error))
-            return false;
-        *settings = (struct text_model_settings){kind,        bert.layers,    bert.heads,
-                                                 bert.hidden, bert.positions, bert.vocabulary};
-        return true;
-    case LANGUAGE_MODEL_GPT2:
-        if (!gpt2_config_read(&gpt2, directory, error))
-            return false;
-        *settings = (struct text_model_settings){kind,        gpt2.layers,    gpt2.heads,
-                                                 gpt2.hidden, gpt2.positions, gpt2.vocabulary};
-        return true;
-    }
-    return false;
+    *settings = (struct text_model_settings){MODEL_BERT,    config.layers,    config.heads,
+                                             config.hidden, config.positions, config.vocabulary};
+    return true;
 }
 
-bool text_model_open(struct text_model **model, const char *directory, struct attn_error *error)
+static bool read_causal(struct text_model_settings *settings, const struct model_source *source,
+                        struct attn_error *error)
+{
+    struct causal_settings causal;
+    if (!causal_model_read_settings(&causal, source, error))
+        return false;
+    *settings = (struct text_model_settings){causal.kind,  causal.layers,  causal.heads,
+                                             causal.width, causal.context, causal.vocabulary};
+    return true;
+}
+
+bool text_model_read_settings(struct text_model_settings *settings,
+                              const struct model_source *source, struct attn_error *error)
+{
+    enum model_kind kind;
+    if (!model_source_kind(source, &kind, error))
+        return false;
+    return kind == MODEL_BERT ? read_bert(settings, model_source_path(source), error)
+                              : read_causal(settings, source, error);
+}
+
+bool text_model_open(struct text_model **model, const struct model_source *source,
+                     struct attn_error *error)
 {
     *model = NULL;
     struct text_model *made = calloc(1, sizeof *made);
     if (!made)
         return attn_error_memory(error);
-    if (!text_model_read_settings(&made->settings, directory, error) ||
-        !(made->settings.kind == LANGUAGE_MODEL_BERT
-              ? bert_open(&made->bert, directory, error)
-              : language_model_open(&made->gpt2, directory, 0, error))) {
+    if (!text_model_read_settings(&made->settings, source, error) ||
+        !(made->settings.kind == MODEL_BERT
+              ? bert_open(&made->bert, model_source_path(source), error)
+              : causal_model_open(&made->causal, source, error))) {
         text_model_close(made);
         return false;
     }
@@ -59,7 +66,7 @@ void text_model_close(struct text_model *model)
     if (!model)
         return;
     bert_close(model->bert);
-    language_model_close(model->gpt2);
+    causal_model_close(model->causal);
     free(model);
 }
 
@@ -100,19 +107,41 @@ static void reading_release(struct reading *reading)
     free(reading->hidden);
 }
 
+/* In one chunk, with keys and values as they are. */
+static bool read_causally(const struct text_model *model, const struct compute *compute,
+                          const struct causal_input *input, const struct model_observer *observer,
+                          struct attn_error *error)
+{
+    const int64_t tokens = input->starts[1], positions = model->settings.positions;
+    const int64_t room = tokens < 1 ? 1 : tokens < positions ? tokens : positions;
+    const struct causal_session_settings settings = {
+        .sequences = 1,
+        .capacity = room,
+        .chunk = room,
+        .cache = CACHE_F32,
+        .precision = ATTN_PRECISION_EXACT,
+    };
+    struct causal_session *session;
+    if (!causal_session_create(&session, model->causal, compute, &settings, error))
+        return false;
+    const bool done = causal_session_read(session, input, observer, NULL, error);
+    causal_session_destroy(session);
+    return done;
+}
+
 bool text_model_read(struct text_model *model, const struct compute *compute,
                      const struct encoding *encoding, const struct model_observer *observer,
                      struct attn_error *error)
 {
-    const int64_t tokens = (int64_t)encoding->token_count;
-    const int64_t starts[] = {0, tokens};
+    const int64_t starts[] = {0, (int64_t)encoding->token_count};
     struct reading reading;
     bool done = reading_start(&reading, model, encoding) || attn_error_memory(error);
     if (done && model->bert) {
         const struct bert_input input = {{1, starts}, reading.ids, reading.types};
         done = bert_forward(model->bert, compute, &input, reading.hidden, observer, error);
     } else if (done) {
-        done = language_model_observe(model->gpt2, compute, reading.ids, tokens, observer, error);
+        const struct causal_input input = {1, NULL, starts, reading.ids, CAUSAL_NONE};
+        done = read_causally(model, compute, &input, observer, error);
     }
     reading_release(&reading);
     return done;

@@ -1,31 +1,32 @@
-/* A model for whoever wants to see how it reads a text: BERT or GPT-2, whichever the directory's
- * config.json says. */
+/* A model for whoever wants to see how it reads a text: a BERT, a GPT-2 or a Llama, whichever the
+ * source holds. */
 #ifndef ATTN_MODEL_TEXT_MODEL_H
 #define ATTN_MODEL_TEXT_MODEL_H
 
-#include "model/language_model.h"
 #include "model/model_observer.h"
-#include "text/tokenizer.h"
+#include "model/model_source.h"
 
 struct text_model_settings {
-    enum language_model_kind kind;
+    enum model_kind kind;
     int64_t layers, heads, width;
     int64_t positions, vocabulary;
 };
 
-/* From config.json alone. */
-bool text_model_read_settings(struct text_model_settings *settings, const char *directory,
-                              struct attn_error *error);
+/* Without weights. */
+bool text_model_read_settings(struct text_model_settings *settings,
+                              const struct model_source *source, struct attn_error *error);
 
 struct text_model;
 
-bool text_model_open(struct text_model **model, const char *directory, struct attn_error *error);
+/* The source must outlive the model. */
+bool text_model_open(struct text_model **model, const struct model_source *source,
+                     struct attn_error *error);
 void text_model_close(struct text_model *model); /* NULL is allowed */
 const struct text_model_settings *text_model_get_settings(const struct text_model *model);
 
-/* Reads one encoded text while `observer` looks on; a GPT-2 leaves the types of its tokens alone.
- * What is out of range is refused before anything is computed, a result that is not finite when it
- * is. */
+/* Reads one encoded text while `observer` looks on; only a BERT reads the types of its tokens. In a
+ * Llama the record's k has fewer heads than q where keys are grouped. What is out of range is
+ * refused before anything is computed, a result that is not finite when it is. */
 bool text_model_read(struct text_model *model, const struct compute *compute,
                      const struct encoding *encoding, const struct model_observer *observer,
                      struct attn_error *error);

@@ -11,8 +11,7 @@ enum random_purpose {
     RANDOM_SHIFT,         /* of an epoch's windows in the text; `a`: epoch */
     RANDOM_MASK,          /* of a step's words; `a`: step, `b`: token of the step's batch */
     RANDOM_MASK_HELD_OUT, /* of held-out words; `b`: token */
-    RANDOM_FORCED_MASK, /* in a window that drew none; `a`: step, `b`: first token of the window */
-    RANDOM_SAMPLE       /* of words after training; `b`: word */
+    RANDOM_FORCED_MASK /* in a window that drew none; `a`: step, `b`: first token of the window */
 };
 
 /* Four independent words: Philox4x32-10 (base/philox.h) with counter = (b low, b high, a low,

@@ -26,9 +26,9 @@ static void set_folder(const struct world *world, const char *variable, const ch
 
 static int make_world(void **state)
 {
-    static const char *const variables[] = {"ATTN_MODEL",    "HF_HOME",
-                                            "HF_HUB_CACHE",  "XDG_CACHE_HOME",
-                                            "XDG_DATA_HOME", "HUGGINGFACE_HUB_CACHE"};
+    static const char *const variables[] = {
+        "ATTN_MODEL",    "ATTN_GENERATOR",       "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME",
+        "XDG_DATA_HOME", "HUGGINGFACE_HUB_CACHE"};
     struct world *world = malloc(sizeof *world);
     assert_non_null(world);
     char before[4096];
@@ -58,17 +58,23 @@ static int remove_world(void **state)
 }
 
 /* The request finds this directory, spelled so, and this name. */
-static void check_found(const char *request, const char *directory, const char *name)
+static void check_found_for(enum model_purpose purpose, const char *request, const char *directory,
+                            const char *name)
 {
     struct attn_error error;
     char *found;
     char *found_name;
-    if (!model_locate(request, &found, &found_name, &error))
+    if (!model_locate(purpose, request, &found, &found_name, &error))
         fail_msg("%s", error.message);
     assert_string_equal(found, directory);
     assert_string_equal(found_name, name);
     free(found);
     free(found_name);
+}
+
+static void check_found(const char *request, const char *directory, const char *name)
+{
+    check_found_for(MODEL_FOR_LOOKING, request, directory, name);
 }
 
 /* The same with a directory of the world. */
@@ -80,15 +86,20 @@ static void check_found_in(const struct world *world, const char *request, const
     free(path);
 }
 
-static void check_refused(const char *request, const char *words)
+static void check_refused_for(enum model_purpose purpose, const char *request, const char *words)
 {
     struct attn_error error;
     char *found;
     char *name;
-    assert_false(model_locate(request, &found, &name, &error));
+    assert_false(model_locate(purpose, request, &found, &name, &error));
     assert_null(found);
     assert_null(name);
     assert_message(&error, words);
+}
+
+static void check_refused(const char *request, const char *words)
+{
+    check_refused_for(MODEL_FOR_LOOKING, request, words);
 }
 
 static void installed_models(void **state)
@@ -137,6 +148,44 @@ static void a_missing_default_names_the_command(void **state)
     check_refused(MODEL_DEFAULT_NAME, "fetch it with attn-fetch-model");
     setenv("ATTN_MODEL", "unknown", 1);
     check_refused(NULL, "model unknown");
+}
+
+static void the_default_that_writes(void **state)
+{
+    const struct world *world = *state;
+    check_refused_for(MODEL_FOR_WRITING, NULL, "fetch it with attn-fetch-model generator");
+    check_refused_for(MODEL_FOR_WRITING, NULL, "attn/models/SmolLM2-135M-Instruct)");
+    check_refused(MODEL_DEFAULT_GENERATOR, "fetch it with attn-fetch-model generator");
+    check_refused_for(MODEL_FOR_WRITING, "unknown",
+                      "attn-fetch-model generator fetches SmolLM2-135M-Instruct");
+    scratch_make_folder(world->folder, "here/mine");
+    scratch_make_folder(world->folder, "here/looking");
+    setenv("ATTN_MODEL", "./looking", 1); /* is for looking alone */
+    scratch_make_folder(world->folder, "home/.local/share/attn/models/" MODEL_DEFAULT_GENERATOR);
+    char *installed =
+        attn_path_join(world->folder, "home/.local/share/attn/models/" MODEL_DEFAULT_GENERATOR);
+    check_found_for(MODEL_FOR_WRITING, NULL, installed, MODEL_DEFAULT_GENERATOR);
+    check_found_for(MODEL_FOR_WRITING, "", installed, MODEL_DEFAULT_GENERATOR);
+    free(installed);
+    setenv("ATTN_GENERATOR", "mine", 1);
+    check_found_for(MODEL_FOR_WRITING, NULL, "mine", "mine");
+    check_found(NULL, "./looking", "looking");
+}
+
+static void gguf_files(void **state)
+{
+    const struct world *world = *state;
+    scratch_write_text(world->folder, "here/tiny.gguf", "x");
+    scratch_write_text(world->folder, "here/sub/tiny.gguf", "x");
+    check_found("tiny.gguf", "tiny.gguf", "tiny.gguf");
+    check_found("./tiny.gguf", "./tiny.gguf", "tiny.gguf");
+    check_found("sub/tiny.gguf", "sub/tiny.gguf", "tiny.gguf");
+    char *absolute = attn_path_join(world->folder, "here/sub/tiny.gguf");
+    check_found(absolute, absolute, "tiny.gguf");
+    free(absolute);
+    check_refused("other.gguf", "model other.gguf: no such file");
+    check_refused("sub/other.gguf", "model sub/other.gguf: no such file");
+    check_refused("./other.gguf", "model ./other.gguf: no such file");
 }
 
 static void folders(void **state)
@@ -263,7 +312,7 @@ static bool locate_once(void *user, struct attn_error *error)
 {
     char *directory;
     char *name;
-    if (!model_locate(user, &directory, &name, error)) {
+    if (!model_locate(MODEL_FOR_LOOKING, user, &directory, &name, error)) {
         assert_null(directory);
         assert_null(name);
         return false;
@@ -294,6 +343,8 @@ int main(void)
         TEST(an_installed_model_comes_before_a_folder_here),
         TEST(the_default),
         TEST(a_missing_default_names_the_command),
+        TEST(the_default_that_writes),
+        TEST(gguf_files),
         TEST(folders),
         TEST(paths_that_are_no_folders),
         TEST(an_unknown_name_says_where_was_looked),

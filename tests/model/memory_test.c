@@ -102,11 +102,15 @@ static bool open_language_once(void *user, struct attn_error *error)
 
 static bool open_text_once(void *user, struct attn_error *error)
 {
+    struct model_source *source;
+    if (!model_source_open(&source, user, error))
+        return false;
     struct text_model *model;
-    bool done = text_model_open(&model, user, error);
+    bool done = text_model_open(&model, source, error);
     if (!done)
         assert_null(model);
     text_model_close(model);
+    model_source_close(source);
     return done;
 }
 

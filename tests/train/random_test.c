@@ -29,7 +29,7 @@ static void test_draws_differ(void **state)
     } draws[] = {
         {1, RANDOM_ORDER, 0, 0},         {1ULL << 32, RANDOM_ORDER, 0, 0}, {1, RANDOM_SHIFT, 0, 0},
         {1, RANDOM_MASK, 0, 0},          {1, RANDOM_ORDER, 1, 0},          {1, RANDOM_ORDER, 0, 1},
-        {1, RANDOM_ORDER, 0, 1LL << 32}, {1, RANDOM_SAMPLE, 0, 0},
+        {1, RANDOM_ORDER, 0, 1LL << 32}, {1, RANDOM_FORCED_MASK, 0, 0},
     };
     enum { COUNT = sizeof draws / sizeof draws[0] };
     uint32_t words[COUNT][4];

@@ -1,72 +1,103 @@
-#include <math.h>
-
-#include "cmocka_test.h"
+/* Text that a model draws, token by token. */
 #include "train/sample.h"
 
-enum { COUNT = 6 };
+#include <stdlib.h>
 
-/* By rank: 3, 1, 4, 0, 5, 2; equal logits keep their order. */
-static const float logits[COUNT] = {0.5f, 2.0f, -INFINITY, 3.0f, 2.0f, 0.25f};
+#include "cmocka_test.h"
 
-static int32_t draw(double temperature, int64_t top, double chance)
+enum { VOCABULARY = 23, CONTEXT = 6, COUNT = 40 };
+
+static struct language_model *create(struct compute *compute)
 {
-    int32_t places[COUNT];
-    return sample_draw(logits, COUNT, temperature, top, chance, places);
+    const struct language_model_settings settings = {.kind = LANGUAGE_MODEL_GPT2,
+                                                     .vocabulary = VOCABULARY,
+                                                     .layers = 1,
+                                                     .heads = 2,
+                                                     .width = 16,
+                                                     .inner = 32,
+                                                     .context = CONTEXT};
+    struct language_model *model = NULL;
+    struct attn_error error;
+    if (!compute_create(compute, 1, &error) || !language_model_create(&model, &settings, 3, &error))
+        fail_msg("%s", error.message);
+    return model;
 }
 
-static void test_the_likeliest_of_one(void **state)
+static void sample(struct language_model *model, const struct compute *compute,
+                   const struct sample_settings *settings, int32_t ids[COUNT])
 {
-    (void)state;
-    for (double chance = 0.0; chance < 1.0; chance += 0.1)
-        assert_int_equal(draw(1.0, 1, chance), 3);
+    struct attn_error error;
+    ids[0] = 1;
+    if (!sample_tokens(model, compute, settings, 1, COUNT, ids, &error))
+        fail_msg("%s", error.message);
 }
 
-static void test_the_order_of_the_top(void **state)
+static struct sample_settings at_temperature(double temperature)
 {
-    (void)state;
-    /* Probabilities of 3, 1, 4 at temperature 1: e^0, e^-1, e^-1 over their sum. */
-    double sum = 1.0 + 2.0 * exp(-1.0);
-    assert_int_equal(draw(1.0, 3, 0.0), 3);
-    assert_int_equal(draw(1.0, 3, 1.0 / sum - 1e-6), 3);
-    assert_int_equal(draw(1.0, 3, 1.0 / sum + 1e-6), 1);
-    assert_int_equal(draw(1.0, 3, (1.0 + exp(-1.0)) / sum + 1e-6), 4);
-    assert_int_equal(draw(1.0, 3, 0.999999), 4);
+    return (struct sample_settings){
+        .window = CONTEXT,
+        .limit = VOCABULARY,
+        .sampler = {.repeat_penalty = 1.0, .top_p = 1.0, .temperature = temperature, .seed = 1}};
 }
 
-static void test_shares(void **state)
+static void test_cold_is_the_likeliest_in_the_window(void **state)
 {
     (void)state;
-    enum { DRAWS = 100000 };
-    int counts[COUNT] = {0};
-    const double temperature = 0.8;
-    double sum = 0.0;
-    for (int i = 0; i < DRAWS; i++)
-        counts[draw(temperature, 100, (i + 0.5) / DRAWS)]++;
-    for (int i = 0; i < COUNT; i++)
-        sum += exp((double)logits[i] / temperature);
-    for (int i = 0; i < COUNT; i++) {
-        double expected = exp((double)logits[i] / temperature) / sum * DRAWS;
-        assert_true(fabs(counts[i] - expected) <= 2.0);
+    struct compute compute;
+    struct language_model *model = create(&compute);
+    const struct sample_settings settings = at_temperature(0.0);
+    int32_t ids[COUNT];
+    sample(model, &compute, &settings, ids);
+    for (int i = 1; i < COUNT; i++) {
+        float logits[VOCABULARY];
+        struct attn_error error;
+        const int seen = i < CONTEXT ? i : CONTEXT;
+        assert_true(language_model_next(model, &compute, ids + i - seen, seen, logits, &error));
+        for (int id = 0; id < VOCABULARY; id++)
+            assert_true(logits[id] <= logits[ids[i]]);
     }
-    assert_int_equal(counts[2], 0);
+    language_model_close(model);
+    compute_destroy(&compute);
 }
 
-static void test_cold_is_greedy_and_nan_comes_last(void **state)
+static void test_the_seed_tells_the_text(void **state)
 {
     (void)state;
-    assert_int_equal(draw(1e-3, COUNT, 0.99), 3);
-    const float with_nan[3] = {NAN, 1.0f, NAN};
-    int32_t places[3];
-    assert_int_equal(sample_draw(with_nan, 3, 1.0, 1, 0.5, places), 1);
+    struct compute compute;
+    struct language_model *model = create(&compute);
+    struct sample_settings settings = at_temperature(1.0);
+    int32_t one[COUNT], same[COUNT], other[COUNT];
+    sample(model, &compute, &settings, one);
+    sample(model, &compute, &settings, same);
+    assert_memory_equal(one, same, sizeof one);
+    settings.sampler.seed = 2;
+    sample(model, &compute, &settings, other);
+    assert_memory_not_equal(one, other, sizeof one);
+    language_model_close(model);
+    compute_destroy(&compute);
+}
+
+static void test_ids_beyond_the_limit_are_never_drawn(void **state)
+{
+    (void)state;
+    struct compute compute;
+    struct language_model *model = create(&compute);
+    struct sample_settings settings = at_temperature(5.0);
+    settings.limit = 4;
+    int32_t ids[COUNT];
+    sample(model, &compute, &settings, ids);
+    for (int i = 1; i < COUNT; i++)
+        assert_in_range(ids[i], 0, 3);
+    language_model_close(model);
+    compute_destroy(&compute);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_likeliest_of_one),
-        cmocka_unit_test(test_the_order_of_the_top),
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_cold_is_greedy_and_nan_comes_last),
+        cmocka_unit_test(test_cold_is_the_likeliest_in_the_window),
+        cmocka_unit_test(test_the_seed_tells_the_text),
+        cmocka_unit_test(test_ids_beyond_the_limit_are_never_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,574 @@
+/* Texts that tiny models write. */
+#include "model/generation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocation_sweep.h"
+#include "case_file.h"
+#include "causal_scene.h"
+#include "cmocka_test.h"
+#include "scratch_folder.h"
+#include "text/tokenizer_lists.h"
+#include "tiny_model.h"
+
+enum { ROOM = 64, SEQUENCES = 4 };
+
+/* What a listener was told of each sequence. */
+struct told {
+    struct {
+        int32_t ids[ROOM];
+        double log_probabilities[ROOM];
+        int64_t count;
+        struct attn_buffer text;
+        bool ended;
+        enum generation_end end;
+    } of[SEQUENCES];
+    int64_t wanted; /* tokens of a sequence, after which the listener refuses; 0: all */
+};
+
+static bool take_token(void *user, const struct written_token *token)
+{
+    struct told *told = user;
+    assert_true(token->sequence >= 0 && token->sequence < SEQUENCES);
+    const int64_t place = told->of[token->sequence].count++;
+    assert_true(place < ROOM && !told->of[token->sequence].ended);
+    told->of[token->sequence].ids[place] = token->id;
+    told->of[token->sequence].log_probabilities[place] = token->log_probability;
+    attn_buffer_add(&told->of[token->sequence].text, token->text, token->text_size);
+    return told->wanted == 0 || place + 1 < told->wanted;
+}
+
+static void take_end(void *user, int64_t sequence, enum generation_end end, const char *text,
+                     size_t text_size)
+{
+    struct told *told = user;
+    assert_false(told->of[sequence].ended);
+    told->of[sequence].ended = true;
+    told->of[sequence].end = end;
+    attn_buffer_add(&told->of[sequence].text, text, text_size);
+}
+
+static void told_release(struct told *told)
+{
+    for (int n = 0; n < SEQUENCES; n++)
+        attn_buffer_release(&told->of[n].text);
+}
+
+/* A model of models.json, and a tokenizer for it: the words are a, b, c … */
+struct world {
+    char *folder;
+    struct causal_scene scene;
+    struct compute compute;
+    struct tokenizer *tokenizer;
+};
+
+static struct world world_open(const char *name)
+{
+    struct world world;
+    struct attn_error error;
+    struct tiny_model model = tiny_model_read(name);
+    world.folder = tiny_model_save(&model);
+    tiny_model_free(&model);
+    world.scene = causal_scene_open(world.folder);
+    static const char letters[] = "abcdefghijk";
+    struct text_span tokens[sizeof letters - 1];
+    assert_true(world.scene.vocabulary < (int64_t)sizeof letters);
+    for (size_t n = 0; n < sizeof letters - 1; n++)
+        tokens[n] = (struct text_span){&letters[n], 1};
+    const struct tokenizer_lists lists = {.file = "letters",
+                                          .splits = {"gpt-2", 5},
+                                          .tokens = tokens,
+                                          .token_count = (size_t)world.scene.vocabulary,
+                                          .first_id = -1};
+    if (!compute_create(&world.compute, 1, &error) ||
+        !tokenizer_open_lists(&world.tokenizer, &lists, &error))
+        fail_msg("%s", error.message);
+    return world;
+}
+
+static void world_close(struct world *world)
+{
+    tokenizer_close(world->tokenizer);
+    compute_destroy(&world->compute);
+    causal_scene_close(&world->scene);
+    scratch_folder_remove(world->folder);
+}
+
+static struct causal_session *open_session(const struct world *world, int64_t sequences)
+{
+    return causal_scene_session(&world->scene, &world->compute, sequences, CACHE_F32);
+}
+
+/* The likeliest word, always, until the end. */
+static struct generation_settings greedy(void)
+{
+    struct generation_settings settings = {.limit = -1};
+    sampler_settings_init(&settings.sampler);
+    settings.sampler.temperature = 0.0;
+    return settings;
+}
+
+static void write_on(const struct world *world, struct causal_session *session,
+                     const struct generation_settings *settings, const struct prompt *prompts,
+                     int64_t count, struct told *told)
+{
+    const struct generation_listener listener = {
+        .token = take_token, .end = take_end, .user = told};
+    struct attn_error error;
+    if (!generate(session, world->tokenizer, settings, prompts, count, &listener, &error))
+        fail_msg("%s", error.message);
+    for (int64_t n = 0; n < count; n++)
+        assert_true(told->of[n].ended);
+}
+
+/* One prompt in a session of its own. */
+static void write_alone(const struct world *world, const struct generation_settings *settings,
+                        const struct prompt *prompt, struct told *told)
+{
+    struct causal_session *session = open_session(world, 1);
+    write_on(world, session, settings, prompt, 1, told);
+    causal_session_destroy(session);
+}
+
+static int64_t read_ids(const json_t *list, int32_t ids[ROOM])
+{
+    assert_true(json_array_size(list) <= ROOM);
+    for (size_t n = 0; n < json_array_size(list); n++)
+        ids[n] = (int32_t)json_integer_value(json_array_get(list, n));
+    return (int64_t)json_array_size(list);
+}
+
+static void test_runs_into_its_last_position(void **state)
+{
+    (void)state;
+    json_t *file = test_data_json("cases/models.json");
+    const json_t *one = case_find(file, "gpt2_runs_into_its_last_position");
+    struct world world = world_open("tiny_gpt2");
+    int32_t ids[ROOM], expected[ROOM];
+    const struct prompt prompt = {ids, read_ids(case_field(one, "input", "prompt"), ids)};
+    struct generation_settings settings = greedy();
+    settings.limit = json_integer_value(case_field(one, "input", "new_tokens"));
+    struct told told = {0};
+    write_alone(&world, &settings, &prompt, &told);
+    const int64_t most = read_ids(case_field(one, "expected", "new_ids_at_most"), expected);
+    assert_int_equal(told.of[0].count, most);
+    assert_memory_equal(told.of[0].ids, expected, (size_t)most * sizeof *expected);
+    assert_int_equal(told.of[0].end, GENERATION_CONTEXT);
+    told_release(&told);
+    world_close(&world);
+    json_decref(file);
+}
+
+static void test_a_prompt_that_fills_the_context(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_gpt2");
+    const int32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6};
+    const struct prompt prompt = {ids, 8};
+    struct generation_settings settings = greedy();
+    struct causal_session *session = open_session(&world, 1);
+    struct told told = {0};
+    write_on(&world, session, &settings, &prompt, 1, &told);
+    assert_int_equal(told.of[0].count, 1);
+    assert_int_equal(told.of[0].end, GENERATION_CONTEXT);
+    assert_int_equal(causal_session_length(session, 0), 8);
+    told_release(&told);
+    causal_session_destroy(session);
+    world_close(&world);
+}
+
+/* The next word after all words that are there, read anew. */
+static int32_t next_of(const struct world *world, const int32_t *ids, int64_t count,
+                       double *log_probability)
+{
+    const struct causal_manner manner = {.cache = CACHE_F32};
+    const int64_t vocabulary = world->scene.vocabulary;
+    float *all = causal_scene_logits(&world->scene, &world->compute, &manner, ids, count);
+    const float *logits = all + (count - 1) * vocabulary;
+    int32_t best = 0;
+    double sum = 0.0;
+    for (int32_t id = 0; id < vocabulary; id++) {
+        best = logits[id] > logits[best] ? id : best;
+        sum += exp((double)logits[id]);
+    }
+    *log_probability = (double)logits[best] - log(sum);
+    free(all);
+    return best;
+}
+
+static void test_greedy_words(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    int32_t ids[ROOM] = {1, 2, 3};
+    const struct prompt prompt = {ids, 3};
+    struct generation_settings settings = greedy();
+    settings.limit = 12;
+    struct told told = {0};
+    write_alone(&world, &settings, &prompt, &told);
+    assert_int_equal(told.of[0].count, 12);
+    assert_int_equal(told.of[0].end, GENERATION_LIMIT);
+    for (int64_t n = 0; n < 12; n++) {
+        double log_probability;
+        ids[3 + n] = next_of(&world, ids, 3 + n, &log_probability);
+        assert_int_equal(told.of[0].ids[n], ids[3 + n]);
+        assert_true(fabs(told.of[0].log_probabilities[n] - log_probability) <= 1e-5);
+        assert_int_equal(told.of[0].text.data[n], 'a' + ids[3 + n]);
+    }
+    told_release(&told);
+    world_close(&world);
+}
+
+static const int32_t words[] = {1, 2, 3, 4, 5, 0, 7, 8, 6, 2};
+static const struct prompt several[SEQUENCES] = {
+    {words, 5}, {words + 3, 1}, {words + 1, 9}, {words + 6, 3}};
+
+/* A text has this long begin in both. */
+static void check_same(const struct told *one, int64_t n, const struct told *other, int64_t m)
+{
+    assert_int_equal(one->of[n].count, other->of[m].count);
+    assert_int_equal(one->of[n].end, other->of[m].end);
+    assert_memory_equal(one->of[n].ids, other->of[m].ids,
+                        (size_t)one->of[n].count * sizeof one->of[n].ids[0]);
+    for (int64_t i = 0; i < one->of[n].count; i++)
+        assert_true(fabs(one->of[n].log_probabilities[i] - other->of[m].log_probabilities[i]) <=
+                    1e-5);
+}
+
+static void test_side_by_side_as_alone(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    const int32_t end_id = 4;
+    for (int hot = 0; hot < 2; hot++) {
+        struct generation_settings settings = greedy();
+        settings.sampler.temperature = hot ? 1.5 : 0.0;
+        settings.sampler.min_p = 0.0;
+        settings.sampler.seed = 11;
+        settings.end_ids = &end_id;
+        settings.end_count = hot ? 1 : 0;
+        struct told together = {0};
+        struct causal_session *session = open_session(&world, SEQUENCES);
+        write_on(&world, session, &settings, several, SEQUENCES, &together);
+        causal_session_destroy(session);
+        bool lengths_differ = false;
+        for (int64_t n = 0; n < SEQUENCES; n++) {
+            struct told alone = {0};
+            write_alone(&world, &settings, &several[n], &alone);
+            check_same(&together, n, &alone, 0);
+            settings.sampler.seed++;
+            lengths_differ |= alone.of[0].count != together.of[0].count;
+            told_release(&alone);
+        }
+        assert_true(lengths_differ); /* some leave the batch before others */
+        told_release(&together);
+    }
+    world_close(&world);
+}
+
+static void test_the_seed_tells_the_text(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct generation_settings settings = greedy();
+    settings.sampler.temperature = 1.0;
+    settings.sampler.seed = 5;
+    struct told one = {0}, same = {0}, other = {0};
+    write_alone(&world, &settings, &several[0], &one);
+    write_alone(&world, &settings, &several[0], &same);
+    settings.sampler.seed = 6;
+    write_alone(&world, &settings, &several[0], &other);
+    check_same(&one, 0, &same, 0);
+    assert_memory_not_equal(one.of[0].ids, other.of[0].ids, 20 * sizeof other.of[0].ids[0]);
+    told_release(&one);
+    told_release(&same);
+    told_release(&other);
+    world_close(&world);
+}
+
+/* What the model writes after several[0], greedily; at least so many words. */
+static void write_model_text(const struct world *world, struct told *told, int64_t least)
+{
+    struct generation_settings settings = greedy();
+    write_alone(world, &settings, &several[0], told);
+    assert_true(told->of[0].count >= least);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct told all = {0};
+    write_model_text(&world, &all, 6);
+    /* The first word that was not there before. */
+    int64_t place = 1;
+    while (all.of[0].ids[place] == all.of[0].ids[0])
+        place++;
+    const int32_t ends[] = {99, all.of[0].ids[place]};
+    struct generation_settings settings = greedy();
+    settings.end_ids = ends;
+    settings.end_count = 2;
+    struct told told = {0};
+    struct causal_session *session = open_session(&world, 1);
+    write_on(&world, session, &settings, several, 1, &told);
+    assert_int_equal(told.of[0].end, GENERATION_END_TOKEN);
+    assert_int_equal(told.of[0].count, place);
+    /* All that was told was read, the end token was not. */
+    assert_int_equal(causal_session_length(session, 0), several[0].count + place);
+    told_release(&told);
+    causal_session_destroy(session);
+
+    for (int64_t limit = 0; limit < 3; limit++) {
+        settings = greedy();
+        settings.limit = limit;
+        told = (struct told){0};
+        session = open_session(&world, 1);
+        write_on(&world, session, &settings, several, 1, &told);
+        assert_int_equal(told.of[0].end, GENERATION_LIMIT);
+        assert_int_equal(told.of[0].count, limit);
+        assert_int_equal(causal_session_length(session, 0),
+                         limit == 0 ? 0 : several[0].count + limit - 1);
+        told_release(&told);
+        causal_session_destroy(session);
+    }
+
+    settings = greedy();
+    told = (struct told){.wanted = 3};
+    write_alone(&world, &settings, &several[0], &told);
+    assert_int_equal(told.of[0].end, GENERATION_REFUSED);
+    assert_int_equal(told.of[0].count, 3);
+    told_release(&told);
+    told_release(&all);
+    world_close(&world);
+}
+
+static void test_a_stop_string(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct told all = {0};
+    write_model_text(&world, &all, 10);
+    /* Three letters that stand nowhere before. */
+    char stop[4] = {0};
+    memcpy(stop, all.of[0].text.data + 4, 3);
+    const char *const stops[] = {"xyz", stop};
+    const size_t place = (size_t)(strstr(all.of[0].text.data, stop) - all.of[0].text.data);
+    struct generation_settings settings = greedy();
+    settings.stops = stops;
+    settings.stop_count = 2;
+    struct told told = {0};
+    write_alone(&world, &settings, &several[0], &told);
+    assert_int_equal(told.of[0].end, GENERATION_STOP);
+    assert_int_equal(told.of[0].count, place + 3);
+    assert_int_equal(told.of[0].text.size, place);
+    assert_memory_equal(told.of[0].text.data, all.of[0].text.data, place);
+    told_release(&told);
+
+    /* One that does not come takes nothing from the text. */
+    const char *const other[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"};
+    settings.stops = other;
+    settings.stop_count = 1;
+    told = (struct told){0};
+    write_alone(&world, &settings, &several[0], &told);
+    assert_string_equal(told.of[0].text.data, all.of[0].text.data);
+    told_release(&told);
+    told_release(&all);
+    world_close(&world);
+}
+
+static void test_a_text_goes_on(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct told all = {0};
+    write_model_text(&world, &all, 8);
+    struct generation_settings settings = greedy();
+    settings.limit = 4;
+    struct causal_session *session = open_session(&world, 1);
+    struct told first = {0}, rest = {0};
+    write_on(&world, session, &settings, several, 1, &first);
+    /* The last word was drawn and not read. */
+    const struct prompt prompt = {&first.of[0].ids[3], 1};
+    write_on(&world, session, &settings, &prompt, 1, &rest);
+    assert_memory_equal(rest.of[0].ids, &all.of[0].ids[4], 4 * sizeof all.of[0].ids[0]);
+    causal_session_destroy(session);
+    told_release(&first);
+    told_release(&rest);
+    told_release(&all);
+    world_close(&world);
+}
+
+static bool count_rows(void *user, int64_t layer, const struct compute *compute,
+                       const struct attention_record *record, struct attn_error *error)
+{
+    int64_t *rows = user;
+    (void)compute;
+    (void)error;
+    if (layer == 0)
+        *rows += record->q.shape[2];
+    return true;
+}
+
+static void test_an_observer_sees_every_read(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct told all = {0};
+    write_model_text(&world, &all, 8);
+    for (int64_t chunk = 1; chunk < 8; chunk++) {
+        const struct causal_session_settings shape = {
+            .sequences = 1, .capacity = 32, .chunk = chunk, .cache = CACHE_F32};
+        struct causal_session *session;
+        struct attn_error error;
+        assert_true(
+            causal_session_create(&session, world.scene.model, &world.compute, &shape, &error));
+        int64_t rows = 0;
+        const struct model_observer observer = {count_rows, &rows};
+        struct told told = {0};
+        const struct generation_listener listener = {
+            .token = take_token, .end = take_end, .user = &told, .observer = &observer};
+        struct generation_settings settings = greedy();
+        settings.limit = 8;
+        if (!generate(session, NULL, &settings, several, 1, &listener, &error))
+            fail_msg("%s", error.message);
+        assert_int_equal(rows, several[0].count + 7);
+        assert_memory_equal(told.of[0].ids, all.of[0].ids, 8 * sizeof all.of[0].ids[0]);
+        assert_int_equal(told.of[0].text.size, 0); /* without a tokenizer there is no text */
+        told_release(&told);
+        causal_session_destroy(session);
+    }
+    told_release(&all);
+    world_close(&world);
+}
+
+static void check_refused(const struct world *world, const struct generation_settings *settings,
+                          const struct prompt *prompts, int64_t count,
+                          const struct model_observer *observer, const char *words_of_it)
+{
+    struct causal_session *session = open_session(world, 2);
+    struct told told = {0};
+    const struct generation_listener listener = {
+        .token = take_token, .end = take_end, .user = &told, .observer = observer};
+    struct attn_error error;
+    assert_false(generate(session, world->tokenizer, settings, prompts, count, &listener, &error));
+    assert_message(&error, words_of_it);
+    for (int n = 0; n < 2; n++) {
+        assert_int_equal(told.of[n].count, 0);
+        assert_false(told.of[n].ended);
+        assert_int_equal(causal_session_length(session, n), 0);
+    }
+    causal_session_destroy(session);
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_gpt2");
+    const struct generation_settings settings = greedy();
+    json_t *file = test_data_json("cases/models.json");
+    const json_t *one = case_find(file, "gpt2_prompt_longer_than_its_positions");
+    int32_t ids[ROOM];
+    const struct prompt longer = {ids, read_ids(case_field(one, "input", "prompt"), ids)};
+    check_refused(&world, &settings, &longer, 1, NULL,
+                  json_string_value(case_field(one, "expected", "refused")));
+    json_decref(file);
+
+    const struct prompt second[] = {{words, 2}, longer};
+    check_refused(&world, &settings, second, 2, NULL, "the prompt has 9 tokens");
+    const struct prompt empty[] = {{words, 2}, {words, 0}};
+    check_refused(&world, &settings, empty, 2, NULL, "the prompt has no tokens");
+    check_refused(&world, &settings, several, 3, NULL, "3 prompts are given, the session has 2");
+    check_refused(&world, &settings, several, 0, NULL, "0 prompts are given");
+    int64_t rows = 0;
+    const struct model_observer observer = {count_rows, &rows};
+    check_refused(&world, &settings, several, 2, &observer, "an observer sees one alone");
+    const int32_t unknown[] = {1, 11};
+    const struct prompt strange = {unknown, 2};
+    check_refused(&world, &settings, &strange, 1, NULL, "11");
+
+    const char *const stop = "";
+    struct generation_settings wrong = settings;
+    wrong.stops = &stop;
+    wrong.stop_count = 1;
+    check_refused(&world, &wrong, several, 1, NULL, "a stop string is empty");
+    wrong = settings;
+    wrong.limit = -2;
+    check_refused(&world, &wrong, several, 1, NULL, "-2 new tokens");
+    wrong = settings;
+    wrong.sampler.temperature = NAN;
+    check_refused(&world, &wrong, several, 1, NULL, "the temperature is not a number");
+    world_close(&world);
+}
+
+static void test_a_context_that_holds_something(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_gpt2");
+    struct generation_settings settings = greedy();
+    settings.limit = 1;
+    struct causal_session *session = open_session(&world, 1);
+    struct told told = {0};
+    write_on(&world, session, &settings, several, 1, &told);
+    const struct generation_listener listener = {0};
+    const struct prompt prompt = {words, 4};
+    struct attn_error error;
+    assert_false(generate(session, world.tokenizer, &settings, &prompt, 1, &listener, &error));
+    assert_message(&error, "the prompt has 4 tokens, the context of 8 holds 5 already");
+    assert_int_equal(causal_session_length(session, 0), 5);
+    causal_session_destroy(session);
+    told_release(&told);
+    world_close(&world);
+}
+
+/* A stop string, text, and more tokens than a list of them has room for at first. */
+struct attempt {
+    struct world *world;
+    struct causal_session *session;
+};
+
+static bool generate_once(void *user, struct attn_error *error)
+{
+    const struct attempt *attempt = user;
+    const char *const stop = "zzz";
+    struct generation_settings settings = greedy();
+    settings.stops = &stop;
+    settings.stop_count = 1;
+    settings.sampler.repeat_penalty = 1.2;
+    struct told told = {0};
+    const struct generation_listener listener = {.user = &told};
+    for (int64_t n = 0; n < 2; n++)
+        causal_session_truncate(attempt->session, n, 0);
+    return generate(attempt->session, attempt->world->tokenizer, &settings, several, 2, &listener,
+                    error);
+}
+
+static void test_failing_allocations(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct attempt attempt = {&world, open_session(&world, 2)};
+    assert_true(allocation_sweep(generate_once, &attempt) >= 15);
+    causal_session_destroy(attempt.session);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs_into_its_last_position),
+        cmocka_unit_test(test_a_prompt_that_fills_the_context),
+        cmocka_unit_test(test_greedy_words),
+        cmocka_unit_test(test_side_by_side_as_alone),
+        cmocka_unit_test(test_the_seed_tells_the_text),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_a_stop_string),
+        cmocka_unit_test(test_a_text_goes_on),
+        cmocka_unit_test(test_an_observer_sees_every_read),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_context_that_holds_something),
+        cmocka_unit_test(test_failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
