@@ -45,7 +45,7 @@ bool draw_png(const struct attention_map *map, struct attn_buffer *out, struct a
 bool draw_html(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error);
 
 /* {"model", "text", "pair", "words", "heads": [{"layer", "head", "weights"}]}; layer and head are
- * null for a mean, words are the row labels. */
+ * null for a mean, words are the row labels; where columns have others, "columns" follows them. */
 bool draw_json(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error);
 
 /* NumPy's .npy, version 1.0: float32 [panels, rows, columns], C order. */

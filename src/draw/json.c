@@ -45,6 +45,24 @@ static void add_panel(const struct attention_map *map, const struct map_panel *p
     attn_buffer_add_text(out, "]}");
 }
 
+static void add_labels(const char *const *labels, size_t count, struct attn_buffer *scratch,
+                       struct attn_buffer *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            attn_buffer_add_text(out, ", ");
+        add_string(labels[i], strlen(labels[i]), scratch, out);
+    }
+}
+
+static bool has_own_columns(const struct attention_map *map)
+{
+    bool differs = map->columns != map->rows;
+    for (size_t i = 0; !differs && i < map->columns; i++)
+        differs = strcmp(map->column_labels[i], map->row_labels[i]) != 0;
+    return differs;
+}
+
 bool draw_json(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error)
 {
     if (!map_check(map, error))
@@ -57,10 +75,10 @@ bool draw_json(const struct attention_map *map, struct attn_buffer *out, struct 
     attn_buffer_add_text(out, ", \"pair\": ");
     add_string(map->pair, map->pair_size, &scratch, out);
     attn_buffer_add_text(out, ", \"words\": [");
-    for (size_t i = 0; i < map->rows; i++) {
-        if (i)
-            attn_buffer_add_text(out, ", ");
-        add_string(map->row_labels[i], strlen(map->row_labels[i]), &scratch, out);
+    add_labels(map->row_labels, map->rows, &scratch, out);
+    if (has_own_columns(map)) {
+        attn_buffer_add_text(out, "], \"columns\": [");
+        add_labels(map->column_labels, map->columns, &scratch, out);
     }
     attn_buffer_add_text(out, "], \"heads\": [");
     for (size_t p = 0; p < map->panel_count; p++) {

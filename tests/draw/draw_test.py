@@ -360,6 +360,9 @@ def json_says_what_the_map_is():
     assert [head["weights"] for head in found["heads"]] == [[[0.1]], [[0.2]], [[0.3]]]
     assert json.loads(draw("json", request(["a"], pair="c")))["pair"] == "c"
     assert json.loads(draw("json", request([b"a\xff"])))["words"] == ["a\ufffd"]
+    wide = json.loads(draw("json", request(["a"], ["b", "a"], panels=[{**panels[0], "weights": [0.1, 0.2]}])))
+    assert list(wide) == ["model", "text", "pair", "words", "columns", "heads"]
+    assert wide["words"] == ["a"] and wide["columns"] == ["b", "a"] and wide["heads"][0]["weights"] == [[0.1, 0.2]]
 
 
 def npy_is_what_numpy_reads():

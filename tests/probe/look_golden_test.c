@@ -10,6 +10,7 @@
 
 struct scene {
     struct tokenizer *tokenizer;
+    struct model_source *source;
     struct text_model *model;
     struct compute compute;
     struct encoding encoding;
@@ -20,7 +21,8 @@ static struct scene look_at(const char *text, enum look_unit unit, bool special)
 {
     struct scene scene = {.compute = make_compute(1)};
     struct attn_error error;
-    if (!text_model_open(&scene.model, golden_model_directory(), &error))
+    if (!model_source_open(&scene.source, golden_model_directory(), &error) ||
+        !text_model_open(&scene.model, scene.source, &error))
         fail_msg("%s", error.message);
     if (!tokenizer_open(&scene.tokenizer, golden_model_directory(), &error))
         fail_msg("%s", error.message);
@@ -41,6 +43,7 @@ static void close_scene(struct scene *scene)
     tokenizer_close(scene->tokenizer);
     compute_destroy(&scene->compute);
     text_model_close(scene->model);
+    model_source_close(scene->source);
 }
 
 /* The text of a unit's word is `label`. */

@@ -4,6 +4,7 @@
 
 #include "allocation_sweep.h"
 #include "case_file.h"
+#include "causal_scene.h"
 #include "cmocka_test.h"
 #include "each_isa.h"
 #include "golden_language.h"
@@ -70,6 +71,7 @@ static void test_merge_keeps_sums(void **state)
 /* A model, and a text of it whose pieces make the words `words` (TOKEN_NO_WORD for added tokens).
  */
 struct scene {
+    struct model_source *source;
     struct text_model *model;
     struct compute compute;
     struct encoding encoding;
@@ -91,7 +93,8 @@ static struct scene open_scene(const char *name)
     char *folder = tiny_model_save(&tiny);
     struct scene scene = {.compute = make_compute(1)};
     struct attn_error error;
-    if (!text_model_open(&scene.model, folder, &error))
+    if (!model_source_open(&scene.source, folder, &error) ||
+        !text_model_open(&scene.model, scene.source, &error))
         fail_msg("%s", error.message);
     scratch_folder_remove(folder);
     tiny_model_free(&tiny);
@@ -110,6 +113,7 @@ static void close_scene(struct scene *scene)
     free(scene->encoding.tokens);
     compute_destroy(&scene->compute);
     text_model_close(scene->model);
+    model_source_close(scene->source);
 }
 
 static struct look look_at(const struct scene *scene, const struct look_head *heads, size_t count,
@@ -260,12 +264,11 @@ static void test_texts_that_do_not_fit(void **state)
     close_scene(&scene);
 }
 
-/* GPT-2 looks back only: a later key's weight is exactly 0, and each row sums to one. */
-static void test_gpt2_looks_back(void **state)
+/* GPT-2 and Llama look back only: a later key's weight is exactly 0, and each row sums to one. */
+static void check_looking_back(const char *name, enum model_kind kind)
 {
-    (void)state;
-    struct scene scene = open_scene("tiny_gpt2");
-    assert_int_equal(text_model_get_settings(scene.model)->kind, LANGUAGE_MODEL_GPT2);
+    struct scene scene = open_scene(name);
+    assert_int_equal(text_model_get_settings(scene.model)->kind, kind);
     const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {0, 1}, {1, 0}};
     struct look look = look_at(&scene, heads, 3, LOOK_PIECES, true);
     assert_int_equal(look.units, 6);
@@ -282,6 +285,13 @@ static void test_gpt2_looks_back(void **state)
     close_scene(&scene);
 }
 
+static void test_looking_back(void **state)
+{
+    (void)state;
+    check_looking_back("tiny_gpt2", MODEL_GPT2);
+    check_looking_back("tiny_llama", MODEL_LLAMA);
+}
+
 /* Every weight of every head as PyTorch has it. */
 static void test_weights_of_language_models(void **state)
 {
@@ -291,7 +301,8 @@ static void test_weights_of_language_models(void **state)
         struct golden_language golden = golden_language_open(names[n]);
         struct scene scene = {.compute = make_compute(1)};
         struct attn_error error;
-        assert_true(text_model_open(&scene.model, golden.directory, &error));
+        assert_true(model_source_open(&scene.source, golden.directory, &error));
+        assert_true(text_model_open(&scene.model, scene.source, &error));
         const int32_t words[12] = {0};
         enum { SEQUENCE = 2, TOKENS = 10 };
         assert_int_equal(packed_batch_length(&golden.batch.batch, SEQUENCE), TOKENS);
@@ -314,6 +325,33 @@ static void test_weights_of_language_models(void **state)
     }
 }
 
+/* The same of models that tell the next token, from GGUF files too, and with grouped heads. */
+static void test_weights_of_causal_models(void **state)
+{
+    (void)state;
+    enum { TOKENS = 8 };
+    const int32_t words[TOKENS] = {0};
+    for (int n = 0; causal_golden_names[n]; n++) {
+        struct causal_golden golden = causal_golden_open(causal_golden_names[n]);
+        struct scene scene = {.compute = make_compute(1),
+                              .encoding = make_encoding(golden.ids, words, TOKENS)};
+        struct attn_error error;
+        assert_true(text_model_open(&scene.model, golden.scene.source, &error));
+        const int64_t heads = text_model_get_settings(scene.model)->heads;
+        const int64_t layers = text_model_get_settings(scene.model)->layers;
+        for (int64_t layer = 0; layer < layers; layer++)
+            for (int64_t head = 0; head < heads; head++) {
+                const struct look_head one = {layer, head};
+                struct look look = look_at(&scene, &one, 1, LOOK_PIECES, true);
+                const int64_t begin = (layer * heads + head) * TOKENS * TOKENS;
+                assert_near(look.weights, golden.attention + begin, TOKENS * TOKENS, 1e-6);
+                look_release(&look);
+            }
+        close_scene(&scene);
+        causal_golden_close(&golden);
+    }
+}
+
 static bool look_once(void *user, struct attn_error *error)
 {
     const struct scene *scene = user;
@@ -330,8 +368,8 @@ static bool look_once(void *user, struct attn_error *error)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    const char *const names[] = {"tiny_bert", "tiny_gpt2"};
-    for (int n = 0; n < 2; n++) {
+    const char *const names[] = {"tiny_bert", "tiny_gpt2", "tiny_llama"};
+    for (int n = 0; n < 3; n++) {
         struct scene scene = open_scene(names[n]);
         assert_true(allocation_sweep(look_once, &scene) >= 8);
         close_scene(&scene);
@@ -348,8 +386,9 @@ int main(void)
         cmocka_unit_test(test_means_are_of_the_heads),
         cmocka_unit_test(test_heads_that_are_not_there),
         cmocka_unit_test(test_texts_that_do_not_fit),
-        cmocka_unit_test(test_gpt2_looks_back),
+        cmocka_unit_test(test_looking_back),
         cmocka_unit_test(test_weights_of_language_models),
+        cmocka_unit_test(test_weights_of_causal_models),
         cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
