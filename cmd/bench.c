@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench_generate.h"
 #include "bench_options.h"
 #include "bench_print.h"
 #include "bench_run.h"
@@ -87,9 +88,12 @@ static bool bench(const struct bench_options *options, struct bench_machine *mac
 
 enum status verb_bench(int argc, char **argv, struct attn_error *error)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "training") == 0)
             return bench_training(argc, argv, error);
+        if (strcmp(argv[i], "generate") == 0)
+            return bench_generate(argc, argv, error);
+    }
 
     struct bench_options options;
     if (!bench_options_parse(argc, argv, &options, error))

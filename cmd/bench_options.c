@@ -57,13 +57,7 @@ static bool take_option(void *user, int option, const char *value, struct attn_e
     case OPTION_ISA:
         return read_isa(options, value, error);
     case OPTION_PRECISION:
-        if (strcmp(value, "exact") == 0)
-            options->precision = ATTN_PRECISION_EXACT;
-        else if (strcmp(value, "bf16") == 0)
-            options->precision = ATTN_PRECISION_BF16;
-        else
-            return attn_error_set(error, "--precision is '%s', but must be exact or bf16", value);
-        break;
+        return options_precision(value, &options->precision, error);
     case OPTION_EXPLAIN:
         options->explain = true;
         break;
@@ -81,11 +75,11 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options,
     if (shared->help)
         return true;
     if (shared->operand_count == 0)
-        return attn_error_set(error, "what to measure is missing: attention or training");
+        return attn_error_set(error, "what to measure is missing: attention, training or generate");
     if (strcmp(shared->operands[0], "attention") != 0)
-        return attn_error_set(error,
-                              "there is nothing called '%s' to measure, but attention and training",
-                              shared->operands[0]);
+        return attn_error_set(
+            error, "there is nothing called '%s' to measure, but attention, training and generate",
+            shared->operands[0]);
     if (shared->operand_count > 1)
         return attn_error_set(error, "'%s' is not expected; cases are chosen with --filter",
                               shared->operands[1]);

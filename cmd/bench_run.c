@@ -80,10 +80,17 @@ bool bench_machine_open(struct bench_machine *machine, attn_isa isa, int threads
     return true;
 }
 
+bool bench_machine_open_bandwidth_of(struct bench_machine *machine, int64_t bytes,
+                                     struct attn_error *error)
+{
+    const int64_t least = (int64_t)machine->threads << 20;
+    return read_bandwidth_open(&machine->bandwidth, machine->isa, &machine->parallel,
+                               bytes > least ? bytes : least, error);
+}
+
 bool bench_machine_open_bandwidth(struct bench_machine *machine, struct attn_error *error)
 {
-    return read_bandwidth_open(&machine->bandwidth, machine->isa, &machine->parallel,
-                               CACHES_OF_MEMORY * machine->cache, error);
+    return bench_machine_open_bandwidth_of(machine, CACHES_OF_MEMORY * machine->cache, error);
 }
 
 void bench_machine_close(struct bench_machine *machine)

@@ -27,6 +27,10 @@ bool bench_machine_open(struct bench_machine *machine, attn_isa isa, int threads
 
 /* Prepares the read bandwidth too, which takes some seconds of reading. */
 bool bench_machine_open_bandwidth(struct bench_machine *machine, struct attn_error *error);
+
+/* The same over so many bytes, of which caches may hold some, as they may of what is timed. */
+bool bench_machine_open_bandwidth_of(struct bench_machine *machine, int64_t bytes,
+                                     struct attn_error *error);
 void bench_machine_close(struct bench_machine *machine);
 
 /* NaN where a number has no meaning. */

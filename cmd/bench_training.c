@@ -1,7 +1,5 @@
 #include "bench_training.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +8,7 @@
 #include "model/language_model.h"
 #include "options.h"
 #include "output.h"
+#include "peak_memory.h"
 #include "train/gradient_norm.h"
 #include "train/optimizer.h"
 
@@ -181,21 +180,6 @@ static double step_operations(const struct training_options *options)
            (6 * weights * context + (4 + 10) * width * kept * (double)model->layers);
 }
 
-/* The most memory that the process has had, NaN where the system does not tell. getrusage would
- * count what the program had that started this one. */
-static double peak_mib(void)
-{
-    FILE *status = fopen("/proc/self/status", "r");
-    char line[128];
-    double kib = NAN;
-    while (status && fgets(line, sizeof line, status))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            kib = strtod(line + 6, NULL);
-    if (status)
-        fclose(status);
-    return kib / 1024;
-}
-
 static void add_result(struct attn_buffer *out, const struct training_options *options,
                        const struct training *training, double seconds, double peak)
 {
@@ -216,13 +200,13 @@ static void add_result(struct attn_buffer *out, const struct training_options *o
         for (size_t n = 0; n < sizeof shares / sizeof shares[0]; n++)
             attn_buffer_format(out, ", \"%s\": %.4f", shares[n].name, shares[n].value);
         attn_buffer_add_text(out, ", \"peak_mib\": ");
-        attn_buffer_add_json_float(out, (float)peak_mib());
+        attn_buffer_add_json_float(out, (float)peak_memory_mib());
         attn_buffer_format(out, ", \"threads\": %d}\n",
                            attn_context_threads(training->compute.attention));
         return;
     }
     attn_buffer_format(out, "%.1f tokens/s, %.0f%% of the peak of %.1f GFLOP/s, %.0f MiB\n", rate,
-                       100 * of_peak, peak, peak_mib());
+                       100 * of_peak, peak, peak_memory_mib());
     for (size_t n = 0; n < sizeof shares / sizeof shares[0]; n++)
         attn_buffer_format(out, "%s%s %.1f%%", n > 0 ? ", " : "", shares[n].name,
                            100 * shares[n].value);

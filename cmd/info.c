@@ -4,7 +4,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "format/checkpoint.h"
-#include "model/locate.h"
+#include "model/causal_model.h"
 
 #include "build_settings.h"
 #include "options.h"
@@ -37,51 +37,126 @@ static bool describe_machine(int threads, struct attn_buffer *out, struct attn_e
 static bool is_parameter(const struct stored_tensor *tensor)
 {
     switch (tensor->type) {
-    case STORED_F64:
-    case STORED_F32:
-    case STORED_F16:
-    case STORED_BF16:
-    case STORED_F8_E4M3:
-    case STORED_F8_E5M2:
-        return true;
-    default:
+    case STORED_I64:
+    case STORED_I32:
+    case STORED_I16:
+    case STORED_I8:
+    case STORED_U64:
+    case STORED_U32:
+    case STORED_U16:
+    case STORED_U8:
+    case STORED_BOOL:
         return false;
+    default:
+        return true;
     }
 }
 
-static bool count_parameters(const char *directory, int64_t *parameters, struct attn_error *error)
+/* What a model's file holds. */
+struct weights_summary {
+    int64_t parameters;
+    int64_t bytes;
+    int64_t type_bytes[STORED_Q6_K + 1]; /* by stored type */
+};
+
+static void add_tensor(struct weights_summary *summary, const struct stored_tensor *tensor)
 {
+    if (!is_parameter(tensor))
+        return;
+    summary->parameters += tensor->elements;
+    summary->bytes += (int64_t)tensor->size;
+    summary->type_bytes[tensor->type] += (int64_t)tensor->size;
+}
+
+static bool summarize(const struct session *session, struct weights_summary *summary,
+                      struct attn_error *error)
+{
+    *summary = (struct weights_summary){0};
+    const struct gguf *gguf = model_source_gguf(session->source);
+    for (size_t i = 0; gguf && i < gguf_tensor_count(gguf); i++)
+        add_tensor(summary, gguf_tensor_at(gguf, i));
+    if (gguf)
+        return true;
     struct checkpoint *checkpoint = NULL;
-    if (!checkpoint_open(&checkpoint, directory, error))
+    if (!checkpoint_open(&checkpoint, session->directory, error))
         return false;
-    *parameters = 0;
-    for (size_t i = 0; i < checkpoint_count(checkpoint); i++) {
-        const struct stored_tensor *tensor = checkpoint_at(checkpoint, i);
-        if (is_parameter(tensor))
-            *parameters += tensor->elements;
-    }
+    for (size_t i = 0; i < checkpoint_count(checkpoint); i++)
+        add_tensor(summary, checkpoint_at(checkpoint, i));
     checkpoint_close(checkpoint);
     return true;
+}
+
+/* "Q4_1, Q8_0, F32, 93.8 MiB": the types by the bytes that they take. */
+static void add_weights(const struct weights_summary *summary, struct attn_buffer *out)
+{
+    bool is_told[STORED_Q6_K + 1] = {false};
+    attn_buffer_add_text(out, "weights:      ");
+    for (;;) {
+        int largest = -1;
+        for (int type = 0; type <= STORED_Q6_K; type++)
+            if (!is_told[type] && summary->type_bytes[type] > 0 &&
+                (largest < 0 || summary->type_bytes[type] > summary->type_bytes[largest]))
+                largest = type;
+        if (largest < 0)
+            break;
+        is_told[largest] = true;
+        attn_buffer_format(out, "%s, ", stored_type_name((enum stored_type)largest));
+    }
+    attn_buffer_format(out, "%.1f MiB\n", (double)summary->bytes / (1 << 20));
+}
+
+static const char *kind_name(enum model_kind kind)
+{
+    switch (kind) {
+    case MODEL_BERT:
+        return "BERT";
+    case MODEL_GPT2:
+        return "GPT-2";
+    case MODEL_LLAMA:
+        break;
+    }
+    return "Llama";
 }
 
 static bool describe_model(const struct session *session, struct attn_buffer *out,
                            struct attn_error *error)
 {
-    int64_t parameters = 0;
-    if (!count_parameters(session->directory, &parameters, error))
-        return false;
+    struct weights_summary summary;
     const struct text_model_settings *settings = &session->settings;
+    struct causal_settings causal = {.key_heads = settings->heads};
+    if (!summarize(session, &summary, error) ||
+        (settings->kind != MODEL_BERT &&
+         !causal_model_read_settings(&causal, session->source, error)))
+        return false;
+    const bool is_file = model_source_gguf(session->source) != NULL;
     attn_buffer_format(out, "model:        %s\n", session->name);
-    attn_buffer_format(out, "directory:    %s\n", session->directory);
-    attn_buffer_format(out, "architecture: %s\n",
-                       settings->kind == LANGUAGE_MODEL_GPT2 ? "GPT-2" : "BERT");
+    attn_buffer_format(out, "%s %s\n", is_file ? "file:        " : "directory:   ",
+                       model_source_path(session->source));
+    attn_buffer_format(out, "architecture: %s\n", kind_name(settings->kind));
     attn_buffer_format(out, "layers:       %lld\n", (long long)settings->layers);
     attn_buffer_format(out, "heads:        %lld\n", (long long)settings->heads);
+    if (causal.key_heads != settings->heads)
+        attn_buffer_format(out, "key heads:    %lld\n", (long long)causal.key_heads);
     attn_buffer_format(out, "hidden:       %lld\n", (long long)settings->width);
     attn_buffer_format(out, "positions:    %lld\n", (long long)settings->positions);
     attn_buffer_format(out, "vocabulary:   %lld\n", (long long)settings->vocabulary);
-    attn_buffer_format(out, "parameters:   %lld\n", (long long)parameters);
+    attn_buffer_format(out, "parameters:   %lld\n", (long long)summary.parameters);
+    add_weights(&summary, out);
     return true;
+}
+
+/* The model that writes where none is named. */
+static void describe_generator(struct attn_buffer *out)
+{
+    struct attn_error fault;
+    char *path = NULL, *name = NULL;
+    if (model_locate(MODEL_FOR_WRITING, NULL, &path, &name, &fault))
+        attn_buffer_format(out, "generator:    %s, %s\n", name, path);
+    else
+        attn_buffer_format(out, "generator:    none; fetch the default one with %s\n",
+                           MODEL_FETCH_GENERATOR_COMMAND);
+    free(path);
+    free(name);
 }
 
 /* Without a request for a certain model, a machine that has none yet is no failure. */
@@ -90,14 +165,18 @@ static bool describe(const struct shared_options *options, struct session *sessi
 {
     if (!describe_machine(options->threads, out, error))
         return false;
-    if (session_locate(session, options->model, error))
-        return session_open_settings(session, error) && describe_model(session, out, error);
-
     const char *variable = getenv("ATTN_MODEL");
-    if (options->model || (variable && variable[0]))
+    if (session_locate(session, options->model, error)) {
+        if (!session_open_settings(session, error) || !describe_model(session, out, error))
+            return false;
+    } else if (options->model || (variable && variable[0])) {
         return false;
-    attn_buffer_format(out, "model:        none; fetch the default one with %s\n",
-                       MODEL_FETCH_COMMAND);
+    } else {
+        attn_buffer_format(out, "model:        none; fetch the default one with %s\n",
+                           MODEL_FETCH_COMMAND);
+    }
+    if (!options->model)
+        describe_generator(out);
     return true;
 }
 

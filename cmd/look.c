@@ -1,41 +1,13 @@
 /* attn look: which word looks at which. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "look_labels.h"
 #include "look_lines.h"
 #include "look_options.h"
 #include "output.h"
 #include "session.h"
 #include "verb.h"
-
-/* Divides each row by its sum: over what is shown, a row sums to 1. A row of zeros stays one. */
-static void renormalize(float *weights, size_t rows, size_t columns)
-{
-    for (size_t row = 0; row < rows; row++) {
-        float sum = 0;
-        for (size_t column = 0; column < columns; column++)
-            sum += weights[row * columns + column];
-        for (size_t column = 0; sum > 0 && column < columns; column++)
-            weights[row * columns + column] /= sum;
-    }
-}
-
-static bool write_file(const struct look_options *options, const struct attention_map *map,
-                       struct attn_error *error)
-{
-    struct attn_buffer content = {0};
-    bool done = options->draw(map, &content, error);
-    if (done && content.failed)
-        done = attn_error_memory(error);
-    done = done && attn_file_write(options->shared.output, content.data, content.size, error);
-    attn_buffer_release(&content);
-    if (done && progress_is_shown())
-        fprintf(stderr, "attn look: wrote %s\n", options->shared.output);
-    return done;
-}
 
 static bool print_json(const struct attention_map *map, struct attn_error *error)
 {
@@ -52,7 +24,7 @@ static bool print_lines(const struct look_options *options, const struct session
         .rows = rows,
         .top = options->top,
         .self = options->self,
-        .causal = session->settings.kind == LANGUAGE_MODEL_GPT2,
+        .causal = session->settings.kind != MODEL_BERT,
         .renormalize = options->renormalize,
         .color = output_has_color() ? TERMINAL_COLOR : TERMINAL_PLAIN,
     };
@@ -72,8 +44,9 @@ static bool show(const struct look_options *options, const struct session *sessi
     if (lines)
         return print_lines(options, session, map, rows, error);
     if (options->renormalize)
-        renormalize(weights, map->panel_count * map->rows, map->columns);
-    return (!options->draw || write_file(options, map, error)) &&
+        map_renormalize(weights, map->panel_count * map->rows, map->columns);
+    return (!options->draw ||
+            map_form_write("look", options->shared.output, options->draw, map, error)) &&
            (!options->shared.json || print_json(map, error));
 }
 
@@ -157,6 +130,7 @@ static bool run(const struct look_options *options, struct attn_error *error)
         texts[0] = input.texts[0];
         if (session_encode(&session, &texts[0], name, options->pair ? &texts[1] : NULL, &encoding,
                            error)) {
+            session_tell_dropped("look", name, &encoding);
             done = look_at(options, &session, texts, &encoding, error);
             encoding_release(&encoding);
         }

@@ -8,8 +8,7 @@
 
 #include "base/buffer.h"
 
-/* Newly allocated, NULL when there is no memory. */
-static char *copy_label(const char *bytes, size_t size)
+char *look_label_copy(const char *bytes, size_t size)
 {
     static const char nul_sign[] = "\xe2\x90\x80"; /* U+2400 */
     enum { SIGN_SIZE = sizeof nul_sign - 1 };
@@ -35,13 +34,13 @@ static char *copy_word(const struct word *word, const struct text texts[2])
     const char *bytes = texts[word->text == 1].data + word->begin;
     size_t size = word->end - word->begin;
     bool space_before = size > 1 && bytes[0] == ' ' && bytes[1] != ' ';
-    return copy_label(bytes + space_before, size - space_before);
+    return look_label_copy(bytes + space_before, size - space_before);
 }
 
 static char *copy_piece(const struct tokenizer *tokenizer, int32_t id)
 {
     const char *piece = tokenizer_piece(tokenizer, id);
-    return copy_label(piece ? piece : "", piece ? strlen(piece) : 0);
+    return look_label_copy(piece ? piece : "", piece ? strlen(piece) : 0);
 }
 
 bool look_labels_make(const struct look *look, const struct encoding *encoding,

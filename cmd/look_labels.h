@@ -15,6 +15,9 @@ struct look_labels {
                      token */
 };
 
+/* A label of `size` bytes, newly allocated; NULL when there is no memory. */
+char *look_label_copy(const char *bytes, size_t size);
+
 /* texts[0] is the text, texts[1] the pair. Release with look_labels_release; on failure nothing is
  * held. */
 bool look_labels_make(const struct look *look, const struct encoding *encoding,

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "input.h"
 
@@ -122,27 +121,6 @@ static bool take_option(void *user, int option, const char *value, struct attn_e
     return true;
 }
 
-static bool choose_file_form(struct look_options *options, struct attn_error *error)
-{
-    static const struct {
-        const char *suffix;
-        look_draw *draw;
-    } forms[] = {{".json", draw_json},
-                 {".npy", draw_npy},
-                 {".svg", draw_svg},
-                 {".png", draw_png},
-                 {".html", draw_html}};
-    const char *path = options->shared.output;
-    const char *suffix = strrchr(path, '.');
-    for (size_t i = 0; suffix && i < sizeof forms / sizeof forms[0]; i++)
-        if (strcasecmp(suffix, forms[i].suffix) == 0) {
-            options->draw = forms[i].draw;
-            return true;
-        }
-    return attn_error_set(error, "-o is '%s', but must end with .json, .npy, .svg, .png or .html",
-                          path);
-}
-
 /* Layers and heads stand in one list, in the order given; both kinds at once are refused. */
 static bool check_heads(struct look_options *options, struct attn_error *error)
 {
@@ -164,7 +142,8 @@ bool look_options_parse(int argc, char **argv, struct look_options *options,
     if (options->shared.help)
         return true;
     return input_check(&options->shared, INPUT_ONE_TEXT, error) && check_heads(options, error) &&
-           (!options->shared.output || choose_file_form(options, error));
+           (!options->shared.output ||
+            map_form_choose("-o", options->shared.output, &options->draw, error));
 }
 
 void look_options_release(struct look_options *options)

@@ -2,14 +2,9 @@
 #ifndef ATTN_CMD_LOOK_OPTIONS_H
 #define ATTN_CMD_LOOK_OPTIONS_H
 
-#include "base/buffer.h"
-#include "draw/attention_map.h"
+#include "map_form.h"
 #include "options.h"
 #include "probe/look.h"
-
-/* Writes a map in the form of a file: one of draw/attention_map.h's. */
-typedef bool look_draw(const struct attention_map *map, struct attn_buffer *out,
-                       struct attn_error *error);
 
 struct look_options {
     struct shared_options shared;
@@ -22,7 +17,7 @@ struct look_options {
     bool self;
     bool renormalize;
     size_t top;
-    look_draw *draw; /* the form that -o's suffix asks for; NULL without -o */
+    map_draw *draw; /* the form that -o's suffix asks for; NULL without -o */
 };
 
 /* Errors are STATUS_USAGE. Release with look_options_release, also after a failure. */

@@ -7,6 +7,8 @@ extern const char manual_overview[]; /* `attn --help` */
 extern const char manual_look[];
 extern const char manual_embed[];
 extern const char manual_tokenize[];
+extern const char manual_generate[];
+extern const char manual_fill[];
 extern const char manual_train[];
 extern const char manual_info[];
 extern const char manual_bench[];

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,35 @@ bool options_integer(const char *name, const char *text, int64_t minimum, int64_
                               name, text, (long long)minimum, (long long)maximum);
     }
     *value = number;
+    return true;
+}
+
+bool options_number(const char *name, const char *text, double minimum, double maximum,
+                    double *value, struct attn_error *error)
+{
+    char *end = NULL;
+    /* strtod alone would take blanks, hexadecimal digits, "inf" and "nan" too. */
+    bool is_plain = text[0] && text[strspn(text, "0123456789.eE+-")] == '\0';
+    double number = is_plain ? strtod(text, &end) : 0;
+    if (end && end != text && !*end && isfinite(number) && number >= minimum && number <= maximum) {
+        *value = number;
+        return true;
+    }
+    if (isinf(maximum))
+        return attn_error_set(error, "%s is '%s', but must be a number from %g on", name, text,
+                              minimum);
+    return attn_error_set(error, "%s is '%s', but must be a number from %g to %g", name, text,
+                          minimum, maximum);
+}
+
+bool options_precision(const char *text, attn_precision *precision, struct attn_error *error)
+{
+    if (strcmp(text, "exact") == 0)
+        *precision = ATTN_PRECISION_EXACT;
+    else if (strcmp(text, "bf16") == 0)
+        *precision = ATTN_PRECISION_BF16;
+    else
+        return attn_error_set(error, "--precision is '%s', but must be exact or bf16", text);
     return true;
 }
 

@@ -52,6 +52,13 @@ bool options_parse(int argc, char **argv, const struct option *table, options_ta
 bool options_integer(const char *name, const char *text, int64_t minimum, int64_t maximum,
                      int64_t *value, struct attn_error *error);
 
+/* A finite decimal number in minimum..maximum; a maximum of INFINITY is none. */
+bool options_number(const char *name, const char *text, double minimum, double maximum,
+                    double *value, struct attn_error *error);
+
+/* "exact" or "bf16", the values of --precision. */
+bool options_precision(const char *text, attn_precision *precision, struct attn_error *error);
+
 /* The manual of a verb on standard output. */
 bool options_print_help(const char *verb, struct attn_error *error);
 

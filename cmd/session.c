@@ -1,52 +1,63 @@
 #include "session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/locate.h"
+static bool locate(struct session *session, enum model_purpose purpose, const char *model,
+                   struct attn_error *error)
+{
+    return model_locate(purpose, model, &session->directory, &session->name, error) &&
+           input_check_utf8("the model's name", session->name, strlen(session->name), error) &&
+           model_source_open(&session->source, session->directory, error);
+}
 
 bool session_locate(struct session *session, const char *model, struct attn_error *error)
 {
-    return model_locate(model, &session->directory, &session->name, error) &&
-           input_check_utf8("the model's name", session->name, strlen(session->name), error);
+    return locate(session, MODEL_FOR_LOOKING, model, error);
+}
+
+bool session_locate_generator(struct session *session, const char *model, struct attn_error *error)
+{
+    return locate(session, MODEL_FOR_WRITING, model, error);
 }
 
 bool session_open_settings(struct session *session, struct attn_error *error)
 {
-    return text_model_read_settings(&session->settings, session->directory, error);
+    return text_model_read_settings(&session->settings, session->source, error);
 }
 
 bool session_open_config(struct session *session, struct attn_error *error)
 {
+    if (model_source_gguf(session->source))
+        return attn_error_set(error,
+                              "%s is a GGUF file, which holds no BERT; a folder with "
+                              "config.json is needed",
+                              model_source_path(session->source));
     return bert_config_read(&session->config, session->directory, error);
 }
 
-/* Readers of the model's small files name the file; which model's it is, is known here. */
-static bool name_directory(const struct session *session, struct attn_error *error)
+bool session_open_tokenizer(struct session *session, struct attn_error *error)
 {
+    return model_source_tokenizer(session->source, &session->tokenizer, error);
+}
+
+/* Readers of the model's small files name the file; which model's it is, is known here. */
+bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
+                            struct attn_error *error)
+{
+    if (embedding_settings_read(settings, session->directory, error))
+        return true;
     struct attn_error fault = *error;
     if (strncmp(fault.message, session->directory, strlen(session->directory)) != 0)
         attn_error_set(error, "%s: %s", session->directory, fault.message);
     return false;
 }
 
-bool session_open_tokenizer(struct session *session, struct attn_error *error)
-{
-    return tokenizer_open(&session->tokenizer, session->directory, error) ||
-           name_directory(session, error);
-}
-
-bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
-                            struct attn_error *error)
-{
-    return embedding_settings_read(settings, session->directory, error) ||
-           name_directory(session, error);
-}
-
 bool session_open_text_model(struct session *session, int threads, struct attn_error *error)
 {
     return compute_create(&session->compute, threads, error) &&
-           text_model_open(&session->text_model, session->directory, error);
+           text_model_open(&session->text_model, session->source, error);
 }
 
 bool session_open_bert(struct session *session, int threads, struct attn_error *error)
@@ -62,6 +73,7 @@ void session_close(struct session *session)
     if (session->compute.attention)
         compute_destroy(&session->compute);
     tokenizer_close(session->tokenizer);
+    model_source_close(session->source);
     free(session->directory);
     free(session->name);
     *session = (struct session){0};
@@ -89,4 +101,15 @@ bool session_encode(const struct session *session, const struct text *text, cons
         return true;
     encoding_release(encoding);
     return false;
+}
+
+void session_tell_dropped(const char *verb, const char *name, const struct encoding *encoding)
+{
+    if (encoding->dropped_count == 0)
+        return;
+    fprintf(stderr, "attn %s: %s: byte 0x%02x has no token and was left out", verb, name,
+            encoding->first_dropped);
+    if (encoding->dropped_count > 1)
+        fprintf(stderr, ", and so were %zu more", encoding->dropped_count - 1);
+    fputs("\n", stderr);
 }

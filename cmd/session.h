@@ -3,14 +3,17 @@
 #define ATTN_CMD_SESSION_H
 
 #include "model/embedding.h"
+#include "model/locate.h"
+#include "model/model_source.h"
 #include "model/text_model.h"
 #include "text/tokenizer.h"
 
 #include "input.h"
 
 struct session {
-    char *directory;
+    char *directory;             /* or GGUF file */
     char *name;                  /* for output, UTF-8 */
+    struct model_source *source; /* NULL until located */
     struct tokenizer *tokenizer; /* NULL until opened, as are the models and compute */
     struct compute compute;
 
@@ -24,8 +27,10 @@ struct session {
 };
 
 /* Start from zeros. Each step needs those before it; session_close undoes whatever was done, also
- * after a step that failed. */
+ * after a step that failed. The first finds the model that is meant, to look at texts or, by the
+ * second, to write. */
 bool session_locate(struct session *session, const char *model, struct attn_error *error);
+bool session_locate_generator(struct session *session, const char *model, struct attn_error *error);
 
 /* Reads the config first, so that a model of another kind is refused as what it is: of any kind, or
  * a BERT's. */
@@ -43,5 +48,8 @@ void session_close(struct session *session);
 /* Encodes a text that the model shall read: refuses one without a word, naming it as `name`. */
 bool session_encode(const struct session *session, const struct text *text, const char *name,
                     const struct text *pair, struct encoding *encoding, struct attn_error *error);
+
+/* Says on standard error, for `verb`, which bytes of a text the vocabulary has no token for. */
+void session_tell_dropped(const char *verb, const char *name, const struct encoding *encoding);
 
 #endif

@@ -48,23 +48,26 @@ static bool take_option(void *user, int option, const char *value, struct attn_e
     return true;
 }
 
-/* A piece as the vocabulary writes it; control characters, which would break the line or steer the
- * terminal, as \u001B. */
-static void add_piece(const char *piece, struct attn_buffer *out)
+/* Bytes for eyes: what would break the line or steer the terminal as \u001B, what is no whole
+ * character as \xC3, and what ends or changes a text between quotes behind a backslash. */
+static void add_readable(const char *text, size_t size, bool is_quoted, struct attn_buffer *out)
 {
-    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)piece;
-    while (*bytes) {
+    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text;
+    for (size_t at = 0; at < size;) {
         utf8proc_int32_t codepoint;
-        utf8proc_ssize_t size = utf8proc_iterate(bytes, -1, &codepoint);
-        if (size <= 0) {
-            attn_buffer_add_text(out, "\xef\xbf\xbd"); /* U+FFFD, the sign of a wrong byte */
-            size = 1;
+        utf8proc_ssize_t length =
+            utf8proc_iterate(bytes + at, (utf8proc_ssize_t)(size - at), &codepoint);
+        if (length <= 0) {
+            attn_buffer_format(out, "\\x%02X", (unsigned)bytes[at]);
+            length = 1;
         } else if (utf8proc_category(codepoint) == UTF8PROC_CATEGORY_CC) {
             attn_buffer_format(out, "\\u%04X", (unsigned)codepoint);
         } else {
-            attn_buffer_add(out, bytes, (size_t)size);
+            if (is_quoted && (codepoint == '"' || codepoint == '\\'))
+                attn_buffer_add_text(out, "\\");
+            attn_buffer_add(out, bytes + at, (size_t)length);
         }
-        bytes += size;
+        at += (size_t)length;
     }
 }
 
@@ -75,19 +78,42 @@ static void add_ids(const struct encoding *encoding, struct attn_buffer *out)
     attn_buffer_add_text(out, "\n");
 }
 
-static void add_tokens(const struct tokenizer *tokenizer, const struct encoding *encoding,
-                       struct attn_buffer *out)
+/* The vocabulary of byte pairs spells bytes by letters that stand for them; this is what it says. A
+ * special token says nothing. */
+static bool add_said(const struct tokenizer *tokenizer, int32_t id, struct attn_buffer *said,
+                     struct attn_buffer *out, struct attn_error *error)
 {
-    for (size_t i = 0; i < encoding->token_count; i++) {
+    attn_buffer_clear(said);
+    if (!tokenizer_decode(tokenizer, &id, 1, said, error))
+        return false;
+    attn_buffer_add_text(out, said->size > 0 ? "\t\"" : "\t-");
+    if (said->size > 0) {
+        add_readable(said->data, said->size, true, out);
+        attn_buffer_add_text(out, "\"");
+    }
+    return true;
+}
+
+static bool add_tokens(const struct tokenizer *tokenizer, const struct encoding *encoding,
+                       struct attn_buffer *out, struct attn_error *error)
+{
+    struct attn_buffer said = {0};
+    const bool spells_bytes = tokenizer_get_kind(tokenizer) == TOKENIZER_BYTE_PAIR;
+    bool done = true;
+    for (size_t i = 0; done && i < encoding->token_count; i++) {
         const struct token *token = &encoding->tokens[i];
         const char *piece = tokenizer_piece(tokenizer, token->id);
         attn_buffer_format(out, "%d\t", (int)token->id);
-        add_piece(piece ? piece : "", out);
+        add_readable(piece ? piece : "", piece ? strlen(piece) : 0, false, out);
         if (token->word == TOKEN_NO_WORD)
-            attn_buffer_add_text(out, "\t-\n");
+            attn_buffer_add_text(out, "\t-");
         else
-            attn_buffer_format(out, "\t%zu-%zu\n", token->begin, token->end);
+            attn_buffer_format(out, "\t%zu-%zu", token->begin, token->end);
+        done = !spells_bytes || add_said(tokenizer, token->id, &said, out, error);
+        attn_buffer_add_text(out, "\n");
     }
+    attn_buffer_release(&said);
+    return done;
 }
 
 static bool tokenize(const struct tokenize_options *options, const struct tokenizer *tokenizer,
@@ -102,14 +128,20 @@ static bool tokenize(const struct tokenize_options *options, const struct tokeni
         struct encoding encoding;
         if (!tokenizer_encode(tokenizer, &text, &encoding, error))
             return false;
+        char name[256];
+        input_describe(input, i, name, sizeof name);
+        session_tell_dropped("tokenize", name, &encoding);
+        bool done = true;
         if (options->ids) {
             add_ids(&encoding, out);
         } else {
             if (i > 0)
                 attn_buffer_add_text(out, "\n");
-            add_tokens(tokenizer, &encoding, out);
+            done = add_tokens(tokenizer, &encoding, out, error);
         }
         encoding_release(&encoding);
+        if (!done)
+            return false;
         if (out->size >= OUTPUT_CHUNK || i + 1 == input->count) {
             if (!output_write(out, error))
                 return false;

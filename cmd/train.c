@@ -104,7 +104,7 @@ static bool begin(const struct train_options *options, struct processes *process
     struct training_request request = options->request;
     char *directory = NULL, *name = NULL;
     const char *model = options->shared.model;
-    bool located = !model || model_locate(model, &directory, &name, error);
+    bool located = !model || model_locate(MODEL_FOR_LOOKING, model, &directory, &name, error);
     request.checkpoint = directory;
     request.processes = processes;
     bool done =

@@ -44,9 +44,11 @@ bool train_sample_print(struct training *training, int64_t count, struct attn_er
 {
     struct sample_settings settings = {
         .window = training->state.settings.context,
-        .temperature = temperature,
-        .top = TOP,
-        .seed = (uint64_t)training->state.settings.seed,
+        .sampler = {.repeat_penalty = 1.0,
+                    .top_k = TOP,
+                    .top_p = 1.0,
+                    .temperature = temperature,
+                    .seed = (uint64_t)training->state.settings.seed},
         .limit = tokenizer_size(training->tokenizer),
     };
     int32_t *ids = calloc((size_t)count + 1, sizeof *ids);

@@ -9,6 +9,8 @@ static const struct verb verbs[] = {
     {"look", manual_look, verb_look},
     {"embed", manual_embed, verb_embed},
     {"tokenize", manual_tokenize, verb_tokenize},
+    {"generate", manual_generate, verb_generate},
+    {"fill", manual_fill, verb_fill},
     {"train", manual_train, verb_train},
     {"info", manual_info, verb_info},
     {"bench", manual_bench, verb_bench},

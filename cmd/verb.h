@@ -23,6 +23,8 @@ const struct verb *verb_find(const char *name, struct attn_error *error);
 enum status verb_look(int argc, char **argv, struct attn_error *error);
 enum status verb_embed(int argc, char **argv, struct attn_error *error);
 enum status verb_tokenize(int argc, char **argv, struct attn_error *error);
+enum status verb_generate(int argc, char **argv, struct attn_error *error);
+enum status verb_fill(int argc, char **argv, struct attn_error *error);
 enum status verb_train(int argc, char **argv, struct attn_error *error);
 enum status verb_info(int argc, char **argv, struct attn_error *error);
 enum status verb_bench(int argc, char **argv, struct attn_error *error);

@@ -4,7 +4,7 @@ import math
 import platform
 import re
 
-from tool import fails, in_terminal, succeeds, tap
+from tool import ROOT, fails, in_terminal, succeeds, tap
 
 FIELDS = ["name", "ms", "gflops", "of_peak", "gbps", "of_bandwidth", "workspace", "isa", "threads"]
 STANDARD = """
@@ -83,6 +83,46 @@ def steps_of_training():
     fails(2, "'attention' is not expected", "bench", "training", "attention")
 
 
+def a_model_that_writes():
+    gpt2 = ["bench", "generate", "-m", str(ROOT / "tests" / "data" / "models" / "gpt2"), "-r", "1"]
+    sizes = ["-p", "5", "-n", "3", "--depth", "4"]
+    result = json.loads(succeeds(*gpt2, *sizes, "--json", "--isa", "scalar", "--cache-type", "f32"))
+    assert list(result) == ["model", "kind", "isa", "threads", "precision", "cache", "depth", "prefill", "decode", "peak_mib"]
+    told = [result[name] for name in ("model", "kind", "isa", "threads", "precision", "cache", "depth")]
+    assert told == ["gpt2", "gpt2", "scalar", 1, "exact", "f32", 4], told
+    assert is_positive(result["peak_mib"])
+    prefill, decode = result["prefill"], result["decode"]
+    assert list(prefill) == ["tokens", "tokens_per_second", "gflops", "of_peak"] and prefill["tokens"] == 5
+    assert list(decode) == ["tokens", "tokens_per_second", "gbps", "of_bandwidth"] and decode["tokens"] == 3
+    assert all(is_positive(number) for number in [*prefill.values(), *decode.values()])
+    # Two layers of width 16, 23 words: 12·16² weights a layer in matrices, 9·16 biases, 4·16 of norms; 2·16 of the
+    # last norm. Scores: 5·4 + 15 of 4·16 operations a layer.
+    layers, head = 2 * (12 * 256 + 13 * 16) + 2 * 16, 23 * 16
+    operations = 2 * layers * 5 + 2 * head + 4 * 16 * 2 * (5 * 4 + 15)
+    assert math.isclose(prefill["gflops"] / prefill["tokens_per_second"] * 5e9, operations, rel_tol=0.01)
+    # Keys and values of 2 layers and 16 numbers, of 5, 6 and 7 tokens.
+    bytes_ = 3 * 4 * (layers + head) + 2 * 2 * 16 * 4 * (5 + 6 + 7)
+    assert math.isclose(decode["gbps"] / decode["tokens_per_second"] * 3e9, bytes_, rel_tol=0.02)
+
+    lines = succeeds(*gpt2, *sizes).splitlines()
+    assert [line.split(":")[0] for line in lines] == ["model", "isa", "threads", "prefill", "decode", "memory"]
+    rate = r"    5 tokens behind 4: [\d.]+ tokens/s, [\d.]+ GFLOP/s, \d+% of the peak of [\d.]+ GFLOP/s"
+    assert re.fullmatch("prefill:" + rate, lines[3]), lines
+    rate = r"     3 tokens behind 4: [\d.]+ tokens/s, [\d.]+ GB/s, \d+% of the read bandwidth of [\d.]+ GB/s"
+    assert re.fullmatch("decode:" + rate, lines[4]), lines
+    one = json.loads(succeeds(*gpt2, "-p", "0", "-n", "2", "--json"))
+    assert one["prefill"] is None and one["decode"]["tokens"] == 2
+    one = json.loads(succeeds(*gpt2, "-p", "2", "-n", "0", "--json"))
+    assert one["decode"] is None and one["prefill"]["tokens"] == 2
+    fails(1, ["13 tokens", "12 positions"], *gpt2, "-p", "1", "-n", "9", "--depth", "4")
+    fails(2, "nothing to time", *gpt2, "-p", "0", "-n", "0")
+    fails(2, ["--cache-type", "'f8'", "f32, f16, bf16 or int8"], *gpt2, "--cache-type", "f8")
+    fails(2, ["--depth", "'-1'"], *gpt2, "--depth", "-1")
+    fails(2, "'twice' is not expected", *gpt2, "twice")
+    bert = str(ROOT / "tests" / "data" / "models" / "bert")
+    fails(1, "bert", "bench", "generate", "-m", bert)
+
+
 def the_table_says_what_it_measured():
     text = bench("--filter", "L16-d64")
     head, table = text.split("\n\n")
@@ -130,7 +170,7 @@ def refuses_what_it_cannot_have():
 
 def refuses_wrong_command_lines():
     fails(2, ["attn bench: ", "attention"], "bench")
-    fails(2, ["'train'", "attention and training"], "bench", "train")
+    fails(2, ["'train'", "attention, training and generate"], "bench", "train")
     fails(2, ["'L2048'", "--filter"], "bench", "attention", "L2048")
     fails(2, ["'no-such'", "--explain"], "bench", "attention", "--filter", "dense", "--filter", "no-such")
     fails(2, ["--filter", "empty"], "bench", "attention", "--filter", "")
@@ -153,6 +193,7 @@ tap.run([
     a_case_that_reads,
     a_case_that_goes_back,
     steps_of_training,
+    a_model_that_writes,
     the_table_says_what_it_measured,
     filters_add_up,
     the_isa_and_threads_are_those_asked_for,

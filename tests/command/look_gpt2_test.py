@@ -1,66 +1,11 @@
 """A GPT-2 with byte-level BPE, made on the spot: what look, info and embed make of it."""
 import json
-import random
-import struct
 
+from tiny_gpt2 import HEADS, LAYERS, gpt2
 from tool import FOLDER, fails, succeeds, tap
 
 TEXT = "The robot picked up the screwdriver because it was heavy."
 WORDS = TEXT[:-1].split() + ["."]
-WIDTH, LAYERS, HEADS, POSITIONS = 16, 2, 4, 64
-
-
-def byte_letters():
-    """GPT-2's spelling of the 256 bytes: printable ones stand for themselves, others from U+0100 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = iter(range(256, 512))
-    return [chr(byte if byte in plain else next(others)) for byte in range(256)]
-
-
-def write_tokenizer(folder):
-    merges = [("t", "h"), ("Ġ", "th"), ("Ġth", "e"), ("o", "t"), ("Ġ", "w")]
-    pieces = byte_letters() + ["".join(merge) for merge in merges] + ["<|endoftext|>"]
-    (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in merges))
-    return len(pieces)
-
-
-def shapes(vocabulary):
-    yield "wte.weight", [vocabulary, WIDTH]
-    yield "wpe.weight", [POSITIONS, WIDTH]
-    for layer in range(LAYERS):
-        for name, wide in [("attn.c_attn", [WIDTH, 3 * WIDTH]), ("attn.c_proj", [WIDTH, WIDTH]),
-                           ("mlp.c_fc", [WIDTH, 4 * WIDTH]), ("mlp.c_proj", [4 * WIDTH, WIDTH])]:
-            yield f"h.{layer}.{name}.weight", wide
-            yield f"h.{layer}.{name}.bias", wide[1:]
-        for name in ["ln_1", "ln_2"]:
-            yield f"h.{layer}.{name}.weight", [WIDTH]
-            yield f"h.{layer}.{name}.bias", [WIDTH]
-    yield "ln_f.weight", [WIDTH]
-    yield "ln_f.bias", [WIDTH]
-
-
-def write_weights(folder, vocabulary):
-    source, header, data = random.Random(7), {}, b""
-    for name, shape in shapes(vocabulary):
-        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        values = struct.pack(f"<{count}f", *(source.gauss(0, 0.5) for _ in range(count)))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def gpt2(name="gpt2", **changes):
-    folder = FOLDER / name
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        vocabulary = write_tokenizer(folder)
-        write_weights(folder, vocabulary)
-        config = {"model_type": "gpt2", "vocab_size": vocabulary, "n_positions": POSITIONS, "n_embd": WIDTH,
-                  "n_layer": LAYERS, "n_head": HEADS, **changes}
-        (folder / "config.json").write_text(json.dumps(config))
-    return str(folder)
 
 
 def look_json(*arguments):

@@ -26,6 +26,8 @@ def the_default_model_is_in_the_data_folder():
     (data / "attn" / "models" / "all-MiniLM-L6-v2").symlink_to(model().resolve())
     fields = info(env={"XDG_DATA_HOME": str(data)})
     assert fields["model"] == "all-MiniLM-L6-v2" and fields["layers"] == "6"
+    # Which model writes is told where none is asked for.
+    assert "attn-fetch-model generator" in fields.pop("generator")
     assert info("-m", "all-MiniLM-L6-v2", env={"XDG_DATA_HOME": str(data)}) == fields
     home = FOLDER / "other-home"
     (home / ".local").mkdir(parents=True)

@@ -1,6 +1,7 @@
 """Runs the attn tool for a test, in an environment of its own.
 
-    TEST.py ROOT ATTN          the model's folder stands in ATTN_TEST_MODEL
+    TEST.py ROOT ATTN          folders of the default models stand in ATTN_TEST_MODEL and
+                               ATTN_TEST_GENERATOR
 """
 import os
 import pty
@@ -27,6 +28,14 @@ def model():
     if not folder:
         raise tap.Skip("ATTN_TEST_MODEL is not set")
     return Path(folder)
+
+
+def generator():
+    """The folder of the default generator."""
+    folder = os.environ.get("ATTN_TEST_GENERATOR")
+    if not folder:
+        raise tap.Skip("ATTN_TEST_GENERATOR is not set")
+    return folder
 
 
 def environment(**changes):

@@ -4,11 +4,11 @@ import subprocess
 
 from tool import FOLDER, attn, environment, fails, file, succeeds, tap
 
-VERBS = ["look", "embed", "tokenize", "train", "info", "bench", "help"]
+VERBS = ["look", "embed", "tokenize", "generate", "fill", "train", "info", "bench", "help"]
 
 
 def prints_its_version():
-    assert succeeds("--version") == "attn 0.3.0\n"
+    assert succeeds("--version") == "attn 0.4.0\n"
 
 
 def alone_it_shows_the_usage():
@@ -25,9 +25,10 @@ def help_lists_the_verbs():
         assert f"attn {verb}" in text
 
 
-def both_measurements_are_named():
-    assert "attn bench training" in succeeds("help")
-    assert "attn bench training" in attn().err
+def all_measurements_are_named():
+    for what in ["attention", "training", "generate"]:
+        assert f"attn bench {what}" in succeeds("help")
+        assert f"attn bench {what}" in attn().err
 
 
 def each_verb_has_a_manual():
@@ -43,12 +44,17 @@ def manuals_name_each_option():
         "look": "--layer --head --from --pair --pieces --special --self --renormalize --top --json "
                 "--output --model --threads -f",
         "embed": "--pooling --no-normalize --truncate --file --model --threads",
+        "generate": "--prompt --prompts --interactive --chat --system --n-predict --ctx-size --stop --seed --temp --top-k "
+                    "--top-p --min-p --repeat-penalty --repeat-last-n --look --cache-type --precision --json --model "
+                    "--threads --file",
+        "fill": "--top --pair --json --file --model --threads",
         "tokenize": "--ids --plain --pair --file --model",
         "train": "--file --output --layers --heads --dim --ctx --vocab --batch --steps --lr --seed --stop-after "
                  "--objective --model --warmup --schedule --final-lr --decay --clip --accumulate --dropout "
                  "--beta1 --beta2 --held-out --eval-every --save-every --resume --sample --threads",
         "info": "--model --threads",
-        "bench": "--filter --threads --isa --precision --json --explain",
+        "bench": "--filter --threads --isa --precision --json --explain --model --n-prompt --n-gen --depth "
+                 "--repetitions --cache-type",
     }
     for verb, names in options.items():
         text = succeeds("help", verb)
@@ -57,7 +63,7 @@ def manuals_name_each_option():
 
 
 def refuses_unknown_verbs():
-    fails(2, ["attn: ", "'stare'", "look, embed, tokenize, train, info, bench, help"], "stare")
+    fails(2, ["attn: ", "'stare'", ", ".join(VERBS)], "stare")
     fails(2, ["attn: ", "''"], "")
     fails(2, ["attn help: ", "'stare'", "look"], "help", "stare")
     fails(2, "one verb", "help", "look", "embed")
@@ -135,7 +141,7 @@ def no_message_steers_the_terminal():
 def info_tells_the_machine_without_a_model():
     text = succeeds("info", env={"ATTN_ISA": "scalar"})
     fields = dict(line.split(":", 1) for line in text.splitlines())
-    assert fields["version"].strip() == "0.3.0" and fields["isa"].strip() == "scalar"
+    assert fields["version"].strip() == "0.4.0" and fields["isa"].strip() == "scalar"
     assert fields["cpu"].strip() and fields["blas"].strip() and fields["threads"].strip() == "1"
     assert "attn-fetch-model" in fields["model"]
 
@@ -197,7 +203,7 @@ tap.run([
     prints_its_version,
     alone_it_shows_the_usage,
     help_lists_the_verbs,
-    both_measurements_are_named,
+    all_measurements_are_named,
     each_verb_has_a_manual,
     manuals_name_each_option,
     refuses_unknown_verbs,
