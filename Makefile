@@ -1,10 +1,14 @@
-# A short front for Meson: `make look` and `make check` set up what they need, build, and run.
+# A short front for Meson: `make look`, `make generate` and `make check` set up what they need, build, and run.
 # CC and CXX choose the compilers; PREFIX, LIBDIR (relative to it) and DESTDIR the place of `make install`.
 
 PREFIX = /usr/local
 # Meson's own choice depends on what else is installed, and may be one that no loader searches.
 LIBDIR = lib
 SENTENCE = The robot picked up the screwdriver because it was heavy.
+
+# What `make generate` goes on with.
+PROMPT = The robot picked up the screwdriver because
+GENERATE_OPTIONS = -n 60 -s 1
 
 # What `make train` learns with: three to five minutes on two cores. Variables of make, as in
 # `make train TRAIN_STEPS=5000`.
@@ -15,10 +19,14 @@ TRAIN_OPTIONS = --batch 16 --lr 3e-3
 TRAIN_SENTENCE = And God said, Let there be light: and there was light.
 TRAIN_HEAD = L2H1
 
-# `make look` shows the default model and tests name theirs, whatever the user's own choice is.
-unexport ATTN_MODEL
+# How long `make fuzz` runs each target.
+FUZZ_SECONDS = 600
 
-.PHONY: all look train check check-sanitize check-clang check-threads check-avx512 check-mpi check-exp accuracy \
+# `make look` and `make generate` show the default models and tests name theirs, whatever the user's own
+# choice is.
+unexport ATTN_MODEL ATTN_GENERATOR
+
+.PHONY: all look generate train check check-sanitize check-clang check-threads check-avx512 check-mpi check-exp fuzz accuracy \
         bench-peers install clean
 
 all:
@@ -39,6 +47,18 @@ look:
 	@echo
 	@echo 'Every word: build/attn look "$(SENTENCE)"'
 	@echo 'The whole picture, to open in a browser: build/look.html'
+
+# A small Llama writes: a prompt that it goes on with, and the picture of what it looked at.
+generate:
+	@scripts/setup generate
+	@$(MAKE) --no-print-directory all
+	@scripts/attn-fetch-model generator >/dev/null
+	@echo
+	@printf '%s' '$(PROMPT)'
+	@build/attn generate $(GENERATE_OPTIONS) --look build/generate.html '$(PROMPT)'
+	@echo
+	@echo 'More: build/attn generate --help; a conversation: build/attn generate -i'
+	@echo 'Which words each written word looked at, to open in a browser: build/generate.html'
 
 # A GPT learns to write from the King James Bible, a verse a line: a sample, and pictures of the loss
 # and of its heads.
@@ -64,6 +84,7 @@ check:
 	@ninja -C build
 	@scripts/check_aarch64 build/aarch64
 	@scripts/attn-fetch-model >/dev/null
+	@scripts/attn-fetch-model generator >/dev/null
 	@scripts/run_tests.py build --also aarch64=build/aarch64
 
 check-sanitize:
@@ -71,6 +92,7 @@ check-sanitize:
 	@scripts/configure build-sanitize -Dtests=enabled -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-sanitize
 	@scripts/attn-fetch-model >/dev/null
+	@scripts/attn-fetch-model generator >/dev/null
 	@scripts/run_tests.py build-sanitize
 
 check-clang:
@@ -115,6 +137,13 @@ check-exp:
 	@ninja -C build tests/kernel/exp_exhaustive
 	@build/tests/kernel/exp_exhaustive
 
+# Every reader on inputs that libFuzzer makes, each for FUZZ_SECONDS (600): `make fuzz FUZZ_SECONDS=60`.
+fuzz:
+	@scripts/setup clang
+	@CC=clang CXX=clang++ scripts/configure build-fuzz -Dfuzz=true -Dtests=disabled -Dthreads=none -Doptimization=1
+	@ninja -C build-fuzz fuzz-targets
+	@FUZZ_SECONDS='$(FUZZ_SECONDS)' fuzz/run.py build-fuzz
+
 # Measures the error of every instruction set and prints docs/accuracy.md.
 accuracy:
 	@scripts/setup build >&2
@@ -133,4 +162,4 @@ install: all
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" ldconfig || :; fi
 
 clean:
-	rm -rf build build-sanitize build-gcc build-clang build-threads build-serial build-avx512 build-mpi
+	rm -rf build build-sanitize build-gcc build-clang build-threads build-serial build-avx512 build-mpi build-fuzz

@@ -138,8 +138,10 @@ def run_build(build, suites, prefix=""):
     log.unlink(missing_ok=True)
     environment = dict(os.environ)
     fetch = Path(__file__).with_name("attn-fetch-model")
-    model = subprocess.run([fetch, "--directory"], check=True, capture_output=True, text=True)
-    environment["ATTN_TEST_MODEL"] = model.stdout.rstrip("\n")
+    for variable, model in [("ATTN_TEST_MODEL", "encoder"), ("ATTN_TEST_GENERATOR", "generator")]:
+        folder = subprocess.run([fetch, "--directory", model], check=True, capture_output=True, text=True)
+        if Path(folder.stdout.rstrip("\n")).exists():  # else tests skip by name, or use the caller's own
+            environment[variable] = folder.stdout.rstrip("\n")
     environment.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     command = ["meson", "test", "-C", build, "--no-rebuild", "--timeout-multiplier", "4"]
     command += [word for suite in suites for word in ("--suite", suite)]

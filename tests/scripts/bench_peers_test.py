@@ -91,6 +91,16 @@ def uses_what_is_there(machine):
     assert machine.lines("installed") == []
 
 
+@on_machine()
+def generation_needs_no_environment(machine):
+    done = machine.run("generation", "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+    script, *rest = done.stdout.splitlines()
+    assert Path(script).samefile(ROOT / "bench" / "generation.py"), script
+    assert rest == ["--tool", f"{machine.folder}/build/attn", "--rounds", "2"], rest
+    assert machine.lines("made") == []
+
+
 @on_machine("pip", "numpy", "torch")
 def installs_what_is_missing(machine):
     done = machine.run(ATTN_TORCH_WHEEL="absent.whl")  # not looked at where PyTorch is there
@@ -128,6 +138,7 @@ def says_what_could_not_be_installed(machine):
 tap.run(
     [
         uses_what_is_there,
+        generation_needs_no_environment,
         installs_what_is_missing,
         takes_pytorch_from_the_named_file,
         says_that_pip_is_missing,

