@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 3
+#define ATTN_VERSION_MINOR 4
 #define ATTN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -479,7 +479,7 @@ ATTN_API attn_status attn_weights(attn_context *context, const attn_params *para
                                   const attn_tensor *stats, const int64_t begin[4],
                                   const attn_tensor *weights);
 
-/* "0.3.0": the version of the library that runs, which may be newer than this header. */
+/* "0.4.0": the version of the library that runs, which may be newer than this header. */
 ATTN_API const char *attn_version(void);
 
 #ifdef __cplusplus
