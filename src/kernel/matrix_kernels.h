@@ -85,12 +85,15 @@ struct attn_matrix_kernels {
     int64_t (*vector_bytes)(enum attn_matrix_type type, int64_t width);
 
     /* x[width] into `packed`, aligned to ATTN_ALIGNMENT: in the kernels' own order, with what
-     * belongs to a block computed once (the sum of its x, for minima). x keeps all its bits. */
+     * belongs to a block computed once (the sum of its x, for minima). All of it
+     * is f32: no x is rounded further. */
     void (*pack_vector)(enum attn_matrix_type type, const float *x, int64_t width, void *packed);
 
     /* y[i·y_stride + r] = Σ_c weight_r[c] · x_i[c] for rows r and vectors i < count ≤
      * ATTN_MATRIX_VECTORS; vector i is packed at packed + i·vector_bytes, row r of the weights at
-     * weights + r·attn_matrix_row_bytes. A number's bits depend on its row and its vector alone. */
+     * weights + r·attn_matrix_row_bytes. A number's bits depend on its row and its vector alone. It
+     * is off by a few 2⁻²⁴ of the row's largest |weight| times Σ|x|. Rows are read in four streams
+     * of neighbours with a look ahead, so some hundred rows a call are faster than a few. */
     void (*multiply)(enum attn_matrix_type type, const void *weights, int64_t rows, int64_t width,
                      const void *packed, int64_t count, float *y, int64_t y_stride);
 

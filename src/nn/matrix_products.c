@@ -5,7 +5,7 @@
 #include "nn/matrix_panels.h"
 
 enum {
-    ITEM_BYTES = 32 * 1024, /* of weights in one item of work: a few microseconds */
+    ITEM_BYTES = 64 * 1024, /* of weights in one item of work, where threads share it */
     ROW_STEP = 8            /* an item has whole tiles of rows, whatever the kernels' tile is */
 };
 
@@ -41,16 +41,21 @@ static void pack_vectors(const struct vector_work *work, const float *x, int64_t
     }
 }
 
-static int64_t item_rows(const struct weight_matrix *weight)
+/* A kernel gets up to speed only after some hundred rows, so one thread takes as many as its
+ * scratch holds; several take equal parts. */
+static int64_t item_rows(const struct vector_work *work, const struct weight_matrix *weight)
 {
-    int64_t rows = ITEM_BYTES / (attn_matrix_row_bytes(weight->type, weight->in) + 1);
-    rows -= rows % ROW_STEP;
-    return rows < ROW_STEP ? ROW_STEP : rows < MATRIX_BLOCK_ROWS ? rows : MATRIX_BLOCK_ROWS;
+    int64_t items = 1;
+    if (attn_context_threads(work->compute->attention) > 1)
+        items += weight->out * attn_matrix_row_bytes(weight->type, weight->in) / ITEM_BYTES;
+    const int64_t rows = (weight->out / items + ROW_STEP) / ROW_STEP * ROW_STEP;
+    return rows < MATRIX_VECTOR_ROWS ? rows : MATRIX_VECTOR_ROWS;
 }
 
-static int64_t items_of(const struct weight_matrix *weight)
+static int64_t items_of(const struct vector_work *work, const struct weight_matrix *weight)
 {
-    return weight->out / item_rows(weight) + (weight->out % item_rows(weight) != 0);
+    const int64_t rows = item_rows(work, weight);
+    return weight->out / rows + (weight->out % rows != 0);
 }
 
 /* All vectors with some rows of weights, as many at once as the kernel takes. */
@@ -74,18 +79,18 @@ static void multiply_rows(void *state, int64_t item, int thread)
 {
     const struct vector_work *work = state;
     const struct matrix_product *product = work->products;
-    while (item >= items_of(product->weight))
-        item -= items_of(product++->weight);
+    while (item >= items_of(work, product->weight))
+        item -= items_of(work, product++->weight);
     const struct weight_matrix *weight = product->weight;
-    const int64_t step = item_rows(weight), first = item * step, left = weight->out - first;
+    const int64_t step = item_rows(work, weight), first = item * step, left = weight->out - first;
     const int64_t rows = left < step ? left : step;
     if (matrix_is_plain(product)) {
         multiply_passes(work, weight, first, rows, product->y + first, product->y_stride);
         return;
     }
     const struct matrix_scratch scratch = matrix_scratch_of(work->workspace, thread);
-    multiply_passes(work, weight, first, rows, scratch.rows, MATRIX_BLOCK_ROWS);
-    matrix_write(product, 0, work->rows, first, rows, scratch.rows, MATRIX_BLOCK_ROWS);
+    multiply_passes(work, weight, first, rows, scratch.rows, MATRIX_VECTOR_ROWS);
+    matrix_write(product, 0, work->rows, first, rows, scratch.rows, MATRIX_VECTOR_ROWS);
 }
 
 static void multiply_vectors(const struct vector_work *work, const float *x, int64_t x_stride,
@@ -96,7 +101,7 @@ static void multiply_vectors(const struct vector_work *work, const float *x, int
     attn_float_mode_leave(modes);
     int64_t items = 0;
     for (int p = 0; p < count; p++)
-        items += items_of(work->products[p].weight);
+        items += items_of(work, work->products[p].weight);
     struct vector_work shared = *work;
     attn_context_run(work->compute->attention, items, multiply_rows, &shared);
 }

@@ -46,12 +46,15 @@ static int64_t largest_block(int64_t in)
     return rows < MATRIX_BLOCK_ROWS && numbers < BLOCK_NUMBERS ? BLOCK_NUMBERS : numbers;
 }
 
+_Static_assert(MATRIX_FEW_ROWS *MATRIX_VECTOR_ROWS >= ATTN_MAX_LANES * MATRIX_BLOCK_ROWS,
+               "`rows` of matrix_scratch has room for both");
+
 static struct matrix_scratch take_scratch(int64_t block, struct attn_scratch *memory)
 {
     return (struct matrix_scratch){
         .weights = attn_scratch_floats(memory, block, 1),
         .sums = attn_scratch_floats(memory, MATRIX_BLOCK_ROWS, ATTN_MAX_LANES),
-        .rows = attn_scratch_floats(memory, ATTN_MAX_LANES, MATRIX_BLOCK_ROWS),
+        .rows = attn_scratch_floats(memory, MATRIX_FEW_ROWS, MATRIX_VECTOR_ROWS),
         .maximum = attn_scratch_floats(memory, 1, ATTN_MAX_LANES),
     };
 }

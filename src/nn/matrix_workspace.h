@@ -9,14 +9,16 @@ enum {
     /* Rows of x that go through matrix × vector kernels, at most: two passes over weights that are
      * in cache take less time than unpacking them, three take more. */
     MATRIX_FEW_ROWS = 2 * ATTN_MATRIX_VECTORS,
-    MATRIX_BLOCK_ROWS = 96 /* rows of weights in one item of work, at most */
+    /* Rows of weights in one item of work, at most: with few rows of x, and with many. */
+    MATRIX_VECTOR_ROWS = 512,
+    MATRIX_BLOCK_ROWS = 96
 };
 
 /* One thread's memory. */
 struct matrix_scratch {
     float *weights; /* a block of rows, unpacked: matrix_block_rows(in) of matrix_row_stride(in) */
     float *sums;    /* [MATRIX_BLOCK_ROWS][ATTN_MAX_LANES] */
-    float *rows;    /* [ATTN_MAX_LANES][MATRIX_BLOCK_ROWS] */
+    float *rows; /* [ATTN_MAX_LANES][MATRIX_BLOCK_ROWS] or [MATRIX_FEW_ROWS][MATRIX_VECTOR_ROWS] */
     float *maximum; /* [ATTN_MAX_LANES]: what `scores` writes, and nobody reads */
 };
 
