@@ -41,7 +41,7 @@ static bool write_on(const struct generator *generator, const struct text *text,
 {
     const struct generate_options *options = generator->options;
     const struct generation_settings settings = generator_settings(generator, 0);
-    const struct prompt prompt = {tokens->ids, (int64_t)tokens->count};
+    const struct prompt prompt = {tokens->ids, (int64_t)tokens->count, 0};
     struct writing writing = {.texts = written, .shown = !options->shared.json};
     struct model_observer observer;
     if (trace)

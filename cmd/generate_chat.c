@@ -23,21 +23,6 @@ struct conversation {
     bool is_full;
 };
 
-/* Where the model reads on: behind what it has read, but not behind tokens that a penalty counts,
- * which generate() is to see. */
-static int64_t read_from(const struct conversation *conversation)
-{
-    const struct sampler_settings *sampler = &conversation->generator->options->sampler;
-    const int64_t count = (int64_t)conversation->tokens.count;
-    int64_t from = causal_session_length(conversation->generator->texts, 0);
-    if (sampler->repeat_penalty != 1 && sampler->repeat_last != 0) {
-        const bool all = sampler->repeat_last < 0 || sampler->repeat_last > count;
-        const int64_t seen = all ? 0 : count - sampler->repeat_last;
-        from = seen < from ? seen : from;
-    }
-    return from < count ? from : count - 1;
-}
-
 static bool keep_answer(struct conversation *conversation, const struct written *written,
                         struct attn_error *error)
 {
@@ -63,10 +48,8 @@ static bool answer(struct conversation *conversation, struct attn_error *error)
     struct generator *generator = conversation->generator;
     const struct generation_settings settings =
         generator_settings(generator, conversation->answers++);
-    const int64_t from = read_from(conversation);
-    const struct prompt prompt = {conversation->tokens.ids + from,
-                                  (int64_t)conversation->tokens.count - from};
-    causal_session_truncate(generator->texts, 0, from);
+    const struct prompt prompt = {conversation->tokens.ids, (int64_t)conversation->tokens.count,
+                                  causal_session_length(generator->texts, 0)};
 
     struct written written = {0};
     struct writing writing = {.texts = &written, .shown = true, .is_interrupted = &is_interrupted};

@@ -47,7 +47,7 @@ static bool write_some(const struct generator *generator, const struct text *tex
     struct prompt some[SIDE_BY_SIDE];
     struct written written[SIDE_BY_SIDE] = {{0}};
     for (size_t i = 0; i < count; i++) {
-        some[i] = (struct prompt){prompts[i].ids, (int64_t)prompts[i].count};
+        some[i] = (struct prompt){prompts[i].ids, (int64_t)prompts[i].count, 0};
         causal_session_truncate(generator->texts, (int64_t)i, 0);
     }
     const struct generation_settings settings = generator_settings(generator, (int64_t)first);

@@ -11,6 +11,7 @@ struct writer {
     struct sampler *sampler;
     int32_t *ids; /* [count]: the prompt, and what was written */
     int64_t count, capacity;
+    int64_t read; /* of the prompt, before the first read */
     int64_t written;
     struct written_text text;
     bool ended;
@@ -38,12 +39,17 @@ static bool check_prompt(const struct generation *generation, int64_t sequence,
     const long long tokens = prompt->count, context = generation->context;
     if (tokens < 1)
         return attn_error_set(error, "the prompt has no tokens, at least one is needed");
-    if (tokens <= context - held)
-        return true;
-    if (held > 0)
+    if (prompt->read < 0 || prompt->read >= tokens || prompt->read > held)
         return attn_error_set(error,
-                              "the prompt has %lld tokens, the context of %lld holds %lld already",
-                              tokens, context, (long long)held);
+                              "%lld of the prompt's %lld tokens are said to be read, the sequence "
+                              "holds %lld: at least one is to be read",
+                              (long long)prompt->read, tokens, (long long)held);
+    if (tokens - prompt->read <= context - held)
+        return true;
+    if (held > prompt->read)
+        return attn_error_set(
+            error, "the prompt has %lld tokens, the context of %lld holds %lld before it", tokens,
+            context, (long long)(held - prompt->read));
     const struct causal_model *model = causal_session_get_model(generation->session);
     return attn_error_set(error,
                           context == causal_model_get_settings(model)->context
@@ -92,10 +98,11 @@ static bool start_writer(struct writer *writer, const struct generation *generat
         return attn_error_memory(error);
     memcpy(writer->ids, prompt->ids, (size_t)prompt->count * sizeof *writer->ids);
     writer->count = writer->capacity = prompt->count;
+    writer->read = prompt->read;
     return sampler_create(&writer->sampler, &sampler, generation->vocabulary, error);
 }
 
-/* Tokens of the largest read. */
+/* Tokens of the largest read, at most. */
 static bool count_tokens(const struct prompt *prompts, int64_t count, size_t *tokens,
                          struct attn_error *error)
 {
@@ -153,7 +160,7 @@ static bool observe_begin(struct generation *generation, const struct writer *wr
 {
     const int64_t chunk = causal_session_get_settings(generation->session)->chunk;
     bool done = true;
-    for (*begin = 0; done && writer->count - *begin > chunk; *begin += chunk) {
+    for (*begin = writer->read; done && writer->count - *begin > chunk; *begin += chunk) {
         const int64_t starts[] = {0, chunk};
         const struct causal_input input = {
             .sequences = 1, .starts = starts, .ids = writer->ids + *begin, .want = CAUSAL_NONE};
@@ -169,7 +176,7 @@ static bool read_next(struct generation *generation, bool fresh, struct attn_err
     int64_t sequences = 0, tokens = 0;
     for (int64_t n = 0; n < generation->prompt_count; n++) {
         const struct writer *writer = &generation->writers[n];
-        int64_t begin = fresh ? 0 : writer->count - 1;
+        int64_t begin = fresh ? writer->read : writer->count - 1;
         if (writer->ended)
             continue;
         if (fresh && generation->listener->observer &&

@@ -45,12 +45,13 @@ struct generation_listener {
 
 struct prompt {
     const int32_t *ids;
-    int64_t count; /* ≥ 1 */
+    int64_t count;
+    int64_t read; /* of these the first that its sequence holds already, as its last; < count */
 };
 
 /* Writes on from each prompt in its own sequence of the session (prompt n in sequence n; what a
- * sequence holds already stands before its prompt and is no text for penalties), side by side: the
- * same tokens as each alone, within rounding. Prompts that do not fit are refused before anything
+ * sequence holds before its prompt is no text for penalties), side by side: the same tokens as each
+ * alone, within rounding. Prompts that do not fit are refused before anything
  * is computed: "the prompt has 9 tokens, the model has 8 positions". With a context of exactly the
  * prompt's length one token more can be told, and none be read: the last token of a sequence is
  * drawn and not read, an end token too. So a sequence holds at its end, beside what it held before,

@@ -191,7 +191,7 @@ def a_conversation_goes_turn_by_turn():
         assert "\n".join(lines) == first["text"] + "\n" + second["text"] + "\n"
     alone = generate("-i", *GREEDY, "-n", "2", "--cache-type", "f32", "a", model=model)
     assert alone == first["text"] + "\n"
-    # Tokens that a penalty counts are read again, to the same end.
+    # A penalty counts tokens of earlier turns; one so small changes none.
     penalty = ["--repeat-penalty", "1.0000001", "--repeat-last-n", "5"]
     again = generate("-i", *GREEDY, *penalty, "-n", "2", "--cache-type", "f32", model=model, stdin=b"a\nb\n")
     assert again == "\n".join(lines)

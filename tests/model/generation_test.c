@@ -147,7 +147,7 @@ static void test_runs_into_its_last_position(void **state)
     const json_t *one = case_find(file, "gpt2_runs_into_its_last_position");
     struct world world = world_open("tiny_gpt2");
     int32_t ids[ROOM], expected[ROOM];
-    const struct prompt prompt = {ids, read_ids(case_field(one, "input", "prompt"), ids)};
+    const struct prompt prompt = {ids, read_ids(case_field(one, "input", "prompt"), ids), 0};
     struct generation_settings settings = greedy();
     settings.limit = json_integer_value(case_field(one, "input", "new_tokens"));
     struct told told = {0};
@@ -166,7 +166,7 @@ static void test_a_prompt_that_fills_the_context(void **state)
     (void)state;
     struct world world = world_open("tiny_gpt2");
     const int32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6};
-    const struct prompt prompt = {ids, 8};
+    const struct prompt prompt = {ids, 8, 0};
     struct generation_settings settings = greedy();
     struct causal_session *session = open_session(&world, 1);
     struct told told = {0};
@@ -203,7 +203,7 @@ static void test_greedy_words(void **state)
     (void)state;
     struct world world = world_open("tiny_llama");
     int32_t ids[ROOM] = {1, 2, 3};
-    const struct prompt prompt = {ids, 3};
+    const struct prompt prompt = {ids, 3, 0};
     struct generation_settings settings = greedy();
     settings.limit = 12;
     struct told told = {0};
@@ -223,7 +223,7 @@ static void test_greedy_words(void **state)
 
 static const int32_t words[] = {1, 2, 3, 4, 5, 0, 7, 8, 6, 2};
 static const struct prompt several[SEQUENCES] = {
-    {words, 5}, {words + 3, 1}, {words + 1, 9}, {words + 6, 3}};
+    {words, 5, 0}, {words + 3, 1, 0}, {words + 1, 9, 0}, {words + 6, 3, 0}};
 
 /* A text has this long begin in both. */
 static void check_same(const struct told *one, int64_t n, const struct told *other, int64_t m)
@@ -390,7 +390,7 @@ static void test_a_text_goes_on(void **state)
     struct told first = {0}, rest = {0};
     write_on(&world, session, &settings, several, 1, &first);
     /* The last word was drawn and not read. */
-    const struct prompt prompt = {&first.of[0].ids[3], 1};
+    const struct prompt prompt = {&first.of[0].ids[3], 1, 0};
     write_on(&world, session, &settings, &prompt, 1, &rest);
     assert_memory_equal(rest.of[0].ids, &all.of[0].ids[4], 4 * sizeof all.of[0].ids[0]);
     causal_session_destroy(session);
@@ -409,6 +409,52 @@ static bool count_rows(void *user, int64_t layer, const struct compute *compute,
     if (layer == 0)
         *rows += record->q.shape[2];
     return true;
+}
+
+/* A penalty counts what the sequence held already, where the prompt names it. */
+static void test_a_prompt_that_is_read_in_part(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    struct generation_settings settings = greedy();
+    settings.sampler.repeat_penalty = 3.0;
+    settings.sampler.repeat_last = -1;
+    settings.limit = 10;
+    struct told all = {0};
+    write_alone(&world, &settings, &several[0], &all);
+
+    for (int64_t chunk = 1; chunk < 4; chunk++) {
+        const struct causal_session_settings shape = {
+            .sequences = 1, .capacity = 32, .chunk = chunk, .cache = CACHE_F32};
+        struct causal_session *session;
+        struct attn_error error;
+        assert_true(
+            causal_session_create(&session, world.scene.model, &world.compute, &shape, &error));
+        struct told first = {0}, rest = {0};
+        settings.limit = 5;
+        write_on(&world, session, &settings, several, 1, &first);
+        int32_t ids[ROOM];
+        memcpy(ids, several[0].ids, (size_t)several[0].count * sizeof *ids);
+        memcpy(ids + several[0].count, first.of[0].ids, 5 * sizeof *ids);
+        const int64_t count = several[0].count + 5;
+        causal_session_truncate(session, 0, count - 3);
+
+        int64_t rows = 0;
+        const struct model_observer observer = {count_rows, &rows};
+        const struct generation_listener listener = {
+            .token = take_token, .end = take_end, .user = &rest, .observer = &observer};
+        const struct prompt prompt = {ids, count, count - 3};
+        if (!generate(session, world.tokenizer, &settings, &prompt, 1, &listener, &error))
+            fail_msg("%s", error.message);
+        assert_int_equal(rows, 3 + 4);
+        assert_memory_equal(rest.of[0].ids, &all.of[0].ids[5], 5 * sizeof all.of[0].ids[0]);
+        assert_int_equal(causal_session_length(session, 0), count + 4);
+        causal_session_destroy(session);
+        told_release(&first);
+        told_release(&rest);
+    }
+    told_release(&all);
+    world_close(&world);
 }
 
 static void test_an_observer_sees_every_read(void **state)
@@ -470,22 +516,26 @@ static void test_what_is_refused(void **state)
     json_t *file = test_data_json("cases/models.json");
     const json_t *one = case_find(file, "gpt2_prompt_longer_than_its_positions");
     int32_t ids[ROOM];
-    const struct prompt longer = {ids, read_ids(case_field(one, "input", "prompt"), ids)};
+    const struct prompt longer = {ids, read_ids(case_field(one, "input", "prompt"), ids), 0};
     check_refused(&world, &settings, &longer, 1, NULL,
                   json_string_value(case_field(one, "expected", "refused")));
     json_decref(file);
 
-    const struct prompt second[] = {{words, 2}, longer};
+    const struct prompt second[] = {{words, 2, 0}, longer};
     check_refused(&world, &settings, second, 2, NULL, "the prompt has 9 tokens");
-    const struct prompt empty[] = {{words, 2}, {words, 0}};
+    const struct prompt empty[] = {{words, 2, 0}, {words, 0, 0}};
     check_refused(&world, &settings, empty, 2, NULL, "the prompt has no tokens");
+    const struct prompt read[] = {{words, 2, -1}, {words, 2, 1}, {words, 2, 2}};
+    for (int n = 0; n < 3; n++)
+        check_refused(&world, &settings, &read[n], 1, NULL,
+                      "of the prompt's 2 tokens are said to be read, the sequence holds 0");
     check_refused(&world, &settings, several, 3, NULL, "3 prompts are given, the session has 2");
     check_refused(&world, &settings, several, 0, NULL, "0 prompts are given");
     int64_t rows = 0;
     const struct model_observer observer = {count_rows, &rows};
     check_refused(&world, &settings, several, 2, &observer, "an observer sees one alone");
     const int32_t unknown[] = {1, 11};
-    const struct prompt strange = {unknown, 2};
+    const struct prompt strange = {unknown, 2, 0};
     check_refused(&world, &settings, &strange, 1, NULL, "11");
 
     const char *const stop = "";
@@ -512,11 +562,17 @@ static void test_a_context_that_holds_something(void **state)
     struct told told = {0};
     write_on(&world, session, &settings, several, 1, &told);
     const struct generation_listener listener = {0};
-    const struct prompt prompt = {words, 4};
+    const struct prompt prompt = {words, 4, 0};
     struct attn_error error;
     assert_false(generate(session, world.tokenizer, &settings, &prompt, 1, &listener, &error));
-    assert_message(&error, "the prompt has 4 tokens, the context of 8 holds 5 already");
+    assert_message(&error, "the prompt has 4 tokens, the context of 8 holds 5 before it");
     assert_int_equal(causal_session_length(session, 0), 5);
+
+    const struct prompt in_part = {words, 9, 5}, whole = {words, 5, 5};
+    assert_false(generate(session, world.tokenizer, &settings, &in_part, 1, &listener, &error));
+    assert_message(&error, "the prompt has 9 tokens, the model has 8 positions");
+    assert_false(generate(session, world.tokenizer, &settings, &whole, 1, &listener, &error));
+    assert_message(&error, "5 of the prompt's 5 tokens are said to be read");
     causal_session_destroy(session);
     told_release(&told);
     world_close(&world);
@@ -565,6 +621,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_a_stop_string),
         cmocka_unit_test(test_a_text_goes_on),
+        cmocka_unit_test(test_a_prompt_that_is_read_in_part),
         cmocka_unit_test(test_an_observer_sees_every_read),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_a_context_that_holds_something),
