@@ -188,15 +188,3 @@ bool language_model_tell(struct language_model *model, const struct compute *com
     language_head_tell(&pass, sequence->places, sequence->count, logits);
     return model_check_finite(logits, sequence->count * model->settings.vocabulary, error);
 }
-
-bool language_model_observe(struct language_model *model, const struct compute *compute,
-                            const int32_t *ids, int64_t tokens,
-                            const struct model_observer *observer, struct attn_error *error)
-{
-    struct language_pass pass = {.observer = observer};
-    const int64_t starts[] = {0, tokens};
-    const struct packed_batch batch = {1, starts};
-    return forward_one(&pass, model, compute, &batch, ids, error) &&
-           model_check_finite(language_memory_layer(pass.memory, model->settings.layers - 1).next,
-                              tokens * model->settings.width, error);
-}

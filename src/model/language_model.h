@@ -4,7 +4,6 @@
 #ifndef ATTN_MODEL_LANGUAGE_MODEL_H
 #define ATTN_MODEL_LANGUAGE_MODEL_H
 
-#include "model/model_observer.h"
 #include "model/parameters.h"
 #include "nn/cross_entropy.h"
 #include "nn/self_attention.h"
@@ -92,11 +91,6 @@ bool language_model_learn(struct language_model *model, const struct compute *co
 bool language_model_evaluate(struct language_model *model, const struct compute *compute,
                              const struct language_batch *batch, struct cross_entropy *sum,
                              struct attn_error *error);
-
-/* Shows `observer` the attention of each layer over one sequence, without dropout. */
-bool language_model_observe(struct language_model *model, const struct compute *compute,
-                            const int32_t *ids, int64_t tokens,
-                            const struct model_observer *observer, struct attn_error *error);
 
 /* Places of one sequence, and what a model that sees all of it needs to tell what stands there. */
 struct language_places {

@@ -107,7 +107,7 @@ static void split_lap(struct language_pass *pass, double attention_seconds)
     pass->times.attention += attention_seconds;
 }
 
-/* As learning does it, with the same bits, for an observer to see. */
+/* As learning does it, with the same bits, without its dropout. */
 static bool attend_only(struct language_pass *pass, int64_t n, const float *x, float *y,
                         float *workspace, struct attn_error *error)
 {
@@ -115,10 +115,8 @@ static bool attend_only(struct language_pass *pass, int64_t n, const float *x, f
     const int64_t width = pass->model->settings.width;
     for (int64_t t = 0; t < pass->tokens; t++)
         memcpy(y + t * width, attention->output.bias, (size_t)width * sizeof *y);
-    struct layer_observer bound = {pass->observer, n};
-    const struct attention_observer watch = {layer_observer_observe, &bound};
-    return self_attention_forward(pass->compute, attention, pass->batch, x, y, workspace,
-                                  pass->observer ? &watch : NULL, error);
+    return self_attention_forward(pass->compute, attention, pass->batch, x, y, workspace, NULL,
+                                  error);
 }
 
 bool pass_attention(struct language_pass *pass, int64_t n, const float *x, float *y,

@@ -4,7 +4,6 @@
 #define ATTN_MODEL_LANGUAGE_PASS_H
 
 #include "model/language_parts.h"
-#include "model/model_observer.h"
 
 struct language_pass {
     const struct compute *compute;
@@ -13,7 +12,6 @@ struct language_pass {
     const struct packed_batch *batch;
     int64_t tokens;
     const struct language_model_step *step; /* NULL: forward only, without dropout */
-    const struct model_observer *observer;  /* may be NULL; forward only */
     const int32_t *types;                   /* [tokens], BERT, or NULL for zeros; forward only */
 
     struct language_model_times times;

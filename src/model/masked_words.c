@@ -42,11 +42,6 @@ int64_t masked_words_vocabulary(const struct masked_words *model)
     return language_model_get_settings(model->model)->vocabulary;
 }
 
-int64_t masked_words_positions(const struct masked_words *model)
-{
-    return language_model_get_settings(model->model)->context;
-}
-
 bool masked_words_logits(struct masked_words *model, const struct compute *compute,
                          const struct encoding *encoding, const int64_t *places, int64_t count,
                          float *logits, struct attn_error *error)

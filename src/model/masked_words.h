@@ -14,7 +14,6 @@ bool masked_words_open(struct masked_words **model, const char *directory,
                        struct attn_error *error);
 void masked_words_close(struct masked_words *model); /* NULL is allowed */
 int64_t masked_words_vocabulary(const struct masked_words *model);
-int64_t masked_words_positions(const struct masked_words *model);
 
 struct masked_word {
     int32_t id;

@@ -2,12 +2,6 @@
 
 #include <math.h>
 
-void rope_pair(enum rope_pairs pairs, int64_t d, int64_t i, int64_t *first, int64_t *second)
-{
-    *first = pairs == ROPE_HALVES ? i : 2 * i;
-    *second = pairs == ROPE_HALVES ? i + d / 2 : 2 * i + 1;
-}
-
 /* theta^(−2i/d), rounded where PyTorch rounds: the exponent, the power, and what 1 is divided by
  * it. */
 static float frequency(const struct rope *rope, int64_t i)

@@ -18,9 +18,6 @@ struct rope {
     float theta;
 };
 
-/* The two elements of pair i, 0 ≤ i < d/2. */
-void rope_pair(enum rope_pairs pairs, int64_t d, int64_t i, int64_t *first, int64_t *second);
-
 /* cosines and sines, each [tokens][d/2], of positions first..first+tokens−1. Frequencies and angles
  * are f32 as in Transformers' LlamaRotaryEmbedding, so that far positions agree with it. */
 void rope_table(const struct rope *rope, int64_t first, int64_t tokens, float *cosines,

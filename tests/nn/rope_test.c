@@ -31,6 +31,13 @@ static void test_handed_rotation(void **state)
     json_decref(file);
 }
 
+/* The two elements of pair i, 0 ≤ i < d/2. */
+static void pair_of(enum rope_pairs pairs, int64_t d, int64_t i, int64_t *first, int64_t *second)
+{
+    *first = pairs == ROPE_HALVES ? i : 2 * i;
+    *second = pairs == ROPE_HALVES ? i + d / 2 : 2 * i + 1;
+}
+
 /* Row n of a GGUF file is row order[n] of the model: where one convention has an element of a pair,
  * the other one has it there. */
 static void check_row_order(const json_t *file, const char *name)
@@ -43,8 +50,8 @@ static void check_row_order(const json_t *file, const char *name)
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < d / 2; i++) {
             int64_t row[2], model[2];
-            rope_pair(ROPE_NEIGHBOURS, d, i, &row[0], &row[1]);
-            rope_pair(ROPE_HALVES, d, i, &model[0], &model[1]);
+            pair_of(ROPE_NEIGHBOURS, d, i, &row[0], &row[1]);
+            pair_of(ROPE_HALVES, d, i, &model[0], &model[1]);
             for (int n = 0; n < 2; n++)
                 assert_int_equal(
                     json_integer_value(json_array_get(expected, (size_t)(h * d + row[n]))),
@@ -114,7 +121,7 @@ static void check_tokens(enum rope_pairs pairs)
         for (int64_t h = 0; h < HEADS; h++)
             for (int64_t i = 0; i < D / 2; i++) {
                 int64_t first, second;
-                rope_pair(pairs, D, i, &first, &second);
+                pair_of(pairs, D, i, &first, &second);
                 const float *from = x + t * STRIDE + h * D, *to = y + t * STRIDE + h * D;
                 const float c = one_cosines[i], s = one_sines[i];
                 assert_near(&to[first], &(float){from[first] * c - from[second] * s}, 1, 1e-6);
