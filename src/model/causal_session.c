@@ -115,8 +115,7 @@ static bool create_workspace(struct causal_session *session, const struct causal
     const int64_t blended = model->heads * model->head_size;
     const int64_t in = larger(model->width, larger(model->inner, blended));
     return matrix_workspace_create(&session->pass.workspace, session->pass.compute,
-                                   session->settings.chunk, in, larger(in, model->vocabulary),
-                                   error);
+                                   session->settings.chunk, in, error);
 }
 
 bool causal_session_create(struct causal_session **session, const struct causal_model *model,

@@ -69,9 +69,8 @@ static void take_shared(struct matrix_workspace *workspace, int64_t rows, int64_
 }
 
 bool matrix_workspace_create(struct matrix_workspace **workspace, const struct compute *compute,
-                             int64_t rows, int64_t in, int64_t out, struct attn_error *error)
+                             int64_t rows, int64_t in, struct attn_error *error)
 {
-    (void)out; /* blocks of rows are of a fixed size */
     *workspace = NULL;
     const struct attn_allocator *allocator = &attn_allocator_default;
     /* What is rounded up must fit too. */

@@ -22,9 +22,9 @@ void weight_matrix_row(const struct compute *compute, const struct weight_matrix
 /* Memory of products: packed vectors and panels, and unpacked weights a thread. */
 struct matrix_workspace;
 
-/* For matrices of at most `in` columns and `out` rows, and at most `rows` rows of x. */
+/* For matrices of at most `in` columns, and at most `rows` rows of x. */
 bool matrix_workspace_create(struct matrix_workspace **workspace, const struct compute *compute,
-                             int64_t rows, int64_t in, int64_t out, struct attn_error *error);
+                             int64_t rows, int64_t in, struct attn_error *error);
 void matrix_workspace_destroy(struct matrix_workspace *workspace); /* NULL is allowed */
 int64_t matrix_workspace_bytes(const struct matrix_workspace *workspace);
 

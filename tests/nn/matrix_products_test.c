@@ -78,10 +78,7 @@ static void run(const struct compute *compute, attn_precision precision, struct 
 {
     struct matrix_workspace *workspace;
     struct attn_error error;
-    int64_t out = 0;
-    for (int n = 0; n < problem->count; n++)
-        out = out < problem->weights[n].out ? problem->weights[n].out : out;
-    if (!matrix_workspace_create(&workspace, compute, problem->rows, problem->in, out, &error))
+    if (!matrix_workspace_create(&workspace, compute, problem->rows, problem->in, &error))
         fail_msg("%s", error.message);
     matrix_products(compute, workspace, precision, problem->rows, problem->x, problem->x_stride,
                     problem->products, problem->count);
@@ -305,10 +302,10 @@ static void test_sizes_that_do_not_fit(void **state)
     struct compute compute = make_compute(1);
     struct matrix_workspace *workspace;
     struct attn_error error;
-    assert_false(matrix_workspace_create(&workspace, &compute, INT64_MAX / 4, 64, 64, &error));
+    assert_false(matrix_workspace_create(&workspace, &compute, INT64_MAX / 4, 64, &error));
     assert_null(workspace);
-    assert_false(matrix_workspace_create(&workspace, &compute, INT64_C(1) << 40, INT64_C(1) << 40,
-                                         64, &error));
+    assert_false(
+        matrix_workspace_create(&workspace, &compute, INT64_C(1) << 40, INT64_C(1) << 40, &error));
     matrix_workspace_destroy(NULL);
     compute_destroy(&compute);
 }
