@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "model/bert_config.h"
+#include "model/config_fields.h"
 #include "model/gpt2_config.h"
 #include "model/language_parts.h"
-#include "model/model_kind.h"
 #include "model/tensor_search.h"
 
 struct opening {
@@ -176,11 +176,29 @@ static bool read_bert(struct configuration *configuration, const char *directory
     return true;
 }
 
+static bool take_kind(void *user, const json_t *object, struct attn_error *error)
+{
+    enum language_model_kind *kind = user;
+    const char *type;
+    if (!config_text(object, "model_type", true, &type, error))
+        return false;
+    if (strcmp(type, "gpt2") == 0)
+        *kind = LANGUAGE_MODEL_GPT2;
+    else if (strcmp(type, "bert") == 0)
+        *kind = LANGUAGE_MODEL_BERT;
+    else
+        return attn_error_set(error,
+                              CONFIG_FILE_NAME ": model_type %.64s is not supported, only bert and "
+                                               "gpt2 are",
+                              type);
+    return true;
+}
+
 static bool read_configuration(struct configuration *configuration, const char *directory,
                                struct attn_error *error)
 {
     enum language_model_kind kind;
-    if (!model_kind_read(&kind, directory, error))
+    if (!config_read(directory, take_kind, &kind, error))
         return false;
     return kind == LANGUAGE_MODEL_GPT2 ? read_gpt2(configuration, directory, error)
                                        : read_bert(configuration, directory, error);
