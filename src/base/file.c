@@ -169,3 +169,9 @@ bool attn_path_exists(const char *path)
     struct stat status;
     return stat(path, &status) == 0;
 }
+
+bool attn_path_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}

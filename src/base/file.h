@@ -32,4 +32,7 @@ char *attn_path_join(const char *directory, const char *name);
 /* Whether a file or folder is there. */
 bool attn_path_exists(const char *path);
 
+/* Whether it is a folder, or a link to one. */
+bool attn_path_is_folder(const char *path);
+
 #endif

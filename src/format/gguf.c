@@ -44,6 +44,13 @@ static bool read_file(struct gguf *file, struct attn_error *error)
            gguf_read_tensors(file, &cursor, tensor_count);
 }
 
+bool gguf_is_name(const char *path)
+{
+    static const char end[] = ".gguf";
+    const size_t size = strlen(path), end_size = sizeof end - 1;
+    return size >= end_size && strcmp(path + size - end_size, end) == 0;
+}
+
 bool gguf_open(struct gguf **file, const char *path, struct attn_error *error)
 {
     *file = NULL;

@@ -8,6 +8,9 @@
 
 struct gguf;
 
+/* Whether a path is spelled as that of a GGUF file: it ends with .gguf. */
+bool gguf_is_name(const char *path);
+
 /* Opens and checks a file. Errors name the path and what is wrong: "PATH: tensor w has unknown type
  * 4096", "PATH: GGUF version 1 is not supported, only 2 and 3 are". Tensor shapes are in the order
  * of this house, [rows][columns], the reverse of the file's. Types of tensors that GGML knows and

@@ -5,10 +5,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "format/gguf.h"
 
 /* What stands for a model that the user does not name. */
 static const struct default_model {
@@ -20,12 +20,6 @@ static const struct default_model {
     [MODEL_FOR_WRITING] = {MODEL_DEFAULT_GENERATOR, "ATTN_GENERATOR",
                            MODEL_FETCH_GENERATOR_COMMAND},
 };
-
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
 
 /* The last component in newly allocated memory; NULL when there is none. */
 static char *last_component(const char *path)
@@ -178,7 +172,7 @@ static bool find_snapshot(const char *repository, char **directory, struct attn_
         *directory = attn_path_join(snapshots, revision);
         if (!*directory)
             found = attn_error_memory(error);
-        else if (!is_directory(*directory))
+        else if (!attn_path_is_folder(*directory))
             found = attn_error_set(error, "%s: no such folder, expected the snapshot", *directory);
     }
     free(revision);
@@ -202,7 +196,7 @@ static bool find_cached(const char *request, const char *slash, char **directory
     bool found;
     if (!cache || repository.failed)
         found = attn_error_memory(error);
-    else if (!is_directory(repository.data))
+    else if (!attn_path_is_folder(repository.data))
         found = attn_error_set(error, "model %s: there is neither a folder of this name nor %s",
                                request, repository.data);
     else
@@ -212,18 +206,11 @@ static bool find_cached(const char *request, const char *slash, char **directory
     return found;
 }
 
-static bool is_gguf_name(const char *path)
-{
-    static const char suffix[] = ".gguf";
-    size_t size = strlen(path);
-    return size >= strlen(suffix) && strcmp(path + size - strlen(suffix), suffix) == 0;
-}
-
 /* A folder or a GGUF file on the disk as the user wrote it. */
 static bool take_path(const char *request, char **path, struct attn_error *error)
 {
-    bool there = attn_path_exists(request), gguf = is_gguf_name(request);
-    if (there && !gguf && !is_directory(request))
+    bool there = attn_path_exists(request), gguf = gguf_is_name(request);
+    if (there && !gguf && !attn_path_is_folder(request))
         return attn_error_set(error, "model %s: is a file, expected a folder or a .gguf file",
                               request);
     if (!there)
@@ -254,11 +241,11 @@ static bool find_installed(const char *request, const struct default_model *fall
     bool found;
     if (!installed)
         found = attn_error_memory(error);
-    else if (is_directory(installed)) {
+    else if (attn_path_is_folder(installed)) {
         *path = installed;
         installed = NULL;
         found = true;
-    } else if (attn_path_exists(request) || is_gguf_name(request))
+    } else if (attn_path_exists(request) || gguf_is_name(request))
         found = take_path(request, path, error);
     else
         found = tell_missing(request, installed, fallback, error);
@@ -275,7 +262,7 @@ static bool find_model(const char *request, const struct default_model *fallback
     const char *slash = strchr(request, '/');
     if (!slash)
         return find_installed(request, fallback, path, error);
-    if (attn_path_exists(request) || is_gguf_name(request))
+    if (attn_path_exists(request) || gguf_is_name(request))
         return take_path(request, path, error);
     return find_cached(request, slash, path, error);
 }

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "model/config_fields.h"
@@ -14,18 +13,6 @@ struct model_source {
     struct gguf *gguf; /* NULL for a directory */
 };
 
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static bool has_suffix(const char *name, const char *suffix)
-{
-    size_t size = strlen(name), suffix_size = strlen(suffix);
-    return size > suffix_size && strcmp(name + size - suffix_size, suffix) == 0;
-}
-
 /* The only *.gguf of a directory, its path in newly allocated memory; NULL where it has none. */
 static bool find_gguf(const char *directory, char **path, struct attn_error *error)
 {
@@ -35,7 +22,7 @@ static bool find_gguf(const char *directory, char **path, struct attn_error *err
         return attn_error_set(error, "%s: the folder cannot be read", directory);
     bool valid = true;
     for (const struct dirent *entry; valid && (entry = readdir(folder));) {
-        if (entry->d_name[0] == '.' || !has_suffix(entry->d_name, ".gguf"))
+        if (entry->d_name[0] == '.' || !gguf_is_name(entry->d_name))
             continue;
         if (*path)
             valid = attn_error_set(error,
@@ -82,7 +69,7 @@ bool model_source_open(struct model_source **source, const char *path, struct at
     if (!made)
         return attn_error_memory(error);
 
-    bool directory = is_directory(path), config = false;
+    bool directory = attn_path_is_folder(path), config = false;
     char *inside = NULL;
     bool done = !directory ||
                 (has_config(path, &config, error) && (config || find_gguf(path, &inside, error)));
