@@ -236,6 +236,23 @@ static void test_filters_keep_what_sorting_all_keeps(void **state)
             }
 }
 
+/* A token at min-p itself stays, whether all are counted or a top is sorted. */
+static void test_a_token_at_the_limit(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 100; n++) {
+        const float logits[] = {0.0f, (float)-n / 16.0f, -9.0f};
+        struct sampler_settings settings = plain;
+        settings.min_p = (double)expf(logits[1]);
+        for (settings.top_k = 0; settings.top_k < 3; settings.top_k += 2) {
+            int64_t count;
+            struct candidate *candidates = list(&settings, logits, 3, NULL, 0, &count);
+            assert_int_equal(count, 2);
+            free(candidates);
+        }
+    }
+}
+
 static void test_temperature_comes_last(void **state)
 {
     (void)state;
@@ -515,6 +532,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_handed_cases),
         cmocka_unit_test(test_filters_keep_what_sorting_all_keeps),
+        cmocka_unit_test(test_a_token_at_the_limit),
         cmocka_unit_test(test_temperature_comes_last),
         cmocka_unit_test(test_equal_logits_keep_their_order),
         cmocka_unit_test(test_impossible_tokens_are_no_candidates),
