@@ -57,28 +57,40 @@ static int64_t statistic(const char *text, const char *name)
     return 0;
 }
 
+/* Names of files, and of what memory.stat says of pages of files in the group and those below it.
+ */
+struct memory_names {
+    const char *limit, *usage;
+    const char *files[2];
+};
+
 /* Pages of files can be dropped when memory is short, so that they are still to be had. */
-static int64_t folder_memory(const char *folder, const char *limit_name, const char *usage_name)
+static int64_t folder_memory(const char *folder, const struct memory_names *names)
 {
     char limit[ATTN_SMALL_FILE], usage[ATTN_SMALL_FILE], statistics[ATTN_SMALL_FILE];
-    if (!attn_small_file_read(folder, limit_name, limit) || limit[0] < '0' || limit[0] > '9' ||
-        !attn_small_file_read(folder, usage_name, usage))
+    if (!attn_small_file_read(folder, names->limit, limit) || limit[0] < '0' || limit[0] > '9' ||
+        !attn_small_file_read(folder, names->usage, usage))
         return no_limit;
     attn_small_file_read(folder, "memory.stat", statistics);
     const int64_t files =
-        statistic(statistics, "inactive_file") + statistic(statistics, "active_file");
+        statistic(statistics, names->files[0]) + statistic(statistics, names->files[1]);
     const int64_t taken = strtoll(usage, NULL, 10) - files, most = strtoll(limit, NULL, 10);
     return taken <= 0 ? most : most > taken ? most - taken : 0;
 }
 
 static int64_t folder_memory_version_1(const char *folder)
 {
-    return folder_memory(folder, "memory.limit_in_bytes", "memory.usage_in_bytes");
+    const struct memory_names names = {"memory.limit_in_bytes",
+                                       "memory.usage_in_bytes",
+                                       {"total_inactive_file", "total_active_file"}};
+    return folder_memory(folder, &names);
 }
 
 static int64_t folder_memory_version_2(const char *folder)
 {
-    return folder_memory(folder, "memory.max", "memory.current");
+    const struct memory_names names = {
+        "memory.max", "memory.current", {"inactive_file", "active_file"}};
+    return folder_memory(folder, &names);
 }
 
 /* What version 1 calls it, and how much a group's folder allows. */

@@ -70,6 +70,13 @@ static void version_1(void **state)
     CHECK_MEMORY(60, MACHINE, MEMBERSHIP("4:memory:/job\n0::/\n"),
                  {"sys/fs/cgroup/memory/job/memory.limit_in_bytes", "100\n"},
                  {"sys/fs/cgroup/memory/job/memory.usage_in_bytes", "40\n"});
+    /* Pages of files count with those of the groups below, as what is in use does. */
+    CHECK_MEMORY(80, MACHINE, MEMBERSHIP("4:memory:/job\n0::/\n"),
+                 {"sys/fs/cgroup/memory/job/memory.limit_in_bytes", "100\n"},
+                 {"sys/fs/cgroup/memory/job/memory.usage_in_bytes", "40\n"},
+                 {"sys/fs/cgroup/memory/job/memory.stat",
+                  "inactive_file 1\nactive_file 2\ntotal_inactive_file 5\n"
+                  "total_active_file 15\n"});
     /* What no limit looks like there. */
     CHECK_MEMORY(MACHINE_BYTES, MACHINE, MEMBERSHIP("4:memory:/\n"),
                  {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"},
