@@ -15,7 +15,7 @@ struct cached_batch {
 /* Scores are q·k/√d. q[tokens][heads·d], k and v[tokens][key_heads·d] with strides a token: writes
  * k and v to the cache (whose lengths stay as they are), then blended[tokens][heads·d], packed.
  * heads is a multiple of the cache's. Where every sequence has one token this is attn_decode, else
- * attn_forward, chunk by chunk as the batch comes. `precision` is attn_forward's.
+ * attn_forward, sequence by sequence. `precision` is attn_forward's.
  *
  * The observer, which may be NULL, is shown each call of libattn: record.q [sequences, heads, new
  * tokens, d], record.k [sequences, key heads, all tokens, d] and stats, with params that
