@@ -102,13 +102,13 @@ static bool start_writer(struct writer *writer, const struct generation *generat
     return sampler_create(&writer->sampler, &sampler, generation->vocabulary, error);
 }
 
-/* Tokens of the largest read, at most. */
+/* Tokens of the largest read. */
 static bool count_tokens(const struct prompt *prompts, int64_t count, size_t *tokens,
                          struct attn_error *error)
 {
     int64_t sum = 0;
     for (int64_t n = 0; n < count; n++)
-        if (!attn_checked_add(sum, prompts[n].count, &sum))
+        if (!attn_checked_add(sum, prompts[n].count - prompts[n].read, &sum))
             return attn_error_memory(error);
     *tokens = (size_t)sum;
     return true;

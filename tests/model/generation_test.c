@@ -5,140 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allocation_sweep.h"
 #include "case_file.h"
-#include "causal_scene.h"
 #include "cmocka_test.h"
-#include "scratch_folder.h"
-#include "text/tokenizer_lists.h"
-#include "tiny_model.h"
-
-enum { ROOM = 64, SEQUENCES = 4 };
-
-/* What a listener was told of each sequence. */
-struct told {
-    struct {
-        int32_t ids[ROOM];
-        double log_probabilities[ROOM];
-        int64_t count;
-        struct attn_buffer text;
-        bool ended;
-        enum generation_end end;
-    } of[SEQUENCES];
-    int64_t wanted; /* tokens of a sequence, after which the listener refuses; 0: all */
-};
-
-static bool take_token(void *user, const struct written_token *token)
-{
-    struct told *told = user;
-    assert_true(token->sequence >= 0 && token->sequence < SEQUENCES);
-    const int64_t place = told->of[token->sequence].count++;
-    assert_true(place < ROOM && !told->of[token->sequence].ended);
-    told->of[token->sequence].ids[place] = token->id;
-    told->of[token->sequence].log_probabilities[place] = token->log_probability;
-    attn_buffer_add(&told->of[token->sequence].text, token->text, token->text_size);
-    return told->wanted == 0 || place + 1 < told->wanted;
-}
-
-static void take_end(void *user, int64_t sequence, enum generation_end end, const char *text,
-                     size_t text_size)
-{
-    struct told *told = user;
-    assert_false(told->of[sequence].ended);
-    told->of[sequence].ended = true;
-    told->of[sequence].end = end;
-    attn_buffer_add(&told->of[sequence].text, text, text_size);
-}
-
-static void told_release(struct told *told)
-{
-    for (int n = 0; n < SEQUENCES; n++)
-        attn_buffer_release(&told->of[n].text);
-}
-
-/* A model of models.json, and a tokenizer for it: the words are a, b, c … */
-struct world {
-    char *folder;
-    struct causal_scene scene;
-    struct compute compute;
-    struct tokenizer *tokenizer;
-};
-
-static struct world world_open(const char *name)
-{
-    struct world world;
-    struct attn_error error;
-    struct tiny_model model = tiny_model_read(name);
-    world.folder = tiny_model_save(&model);
-    tiny_model_free(&model);
-    world.scene = causal_scene_open(world.folder);
-    static const char letters[] = "abcdefghijk";
-    struct text_span tokens[sizeof letters - 1];
-    assert_true(world.scene.vocabulary < (int64_t)sizeof letters);
-    for (size_t n = 0; n < sizeof letters - 1; n++)
-        tokens[n] = (struct text_span){&letters[n], 1};
-    const struct tokenizer_lists lists = {.file = "letters",
-                                          .splits = {"gpt-2", 5},
-                                          .tokens = tokens,
-                                          .token_count = (size_t)world.scene.vocabulary,
-                                          .first_id = -1};
-    if (!compute_create(&world.compute, 1, &error) ||
-        !tokenizer_open_lists(&world.tokenizer, &lists, &error))
-        fail_msg("%s", error.message);
-    return world;
-}
-
-static void world_close(struct world *world)
-{
-    tokenizer_close(world->tokenizer);
-    compute_destroy(&world->compute);
-    causal_scene_close(&world->scene);
-    scratch_folder_remove(world->folder);
-}
-
-static struct causal_session *open_session(const struct world *world, int64_t sequences)
-{
-    return causal_scene_session(&world->scene, &world->compute, sequences, CACHE_F32);
-}
-
-/* The likeliest word, always, until the end. */
-static struct generation_settings greedy(void)
-{
-    struct generation_settings settings = {.limit = -1};
-    sampler_settings_init(&settings.sampler);
-    settings.sampler.temperature = 0.0;
-    return settings;
-}
-
-static void write_on(const struct world *world, struct causal_session *session,
-                     const struct generation_settings *settings, const struct prompt *prompts,
-                     int64_t count, struct told *told)
-{
-    const struct generation_listener listener = {
-        .token = take_token, .end = take_end, .user = told};
-    struct attn_error error;
-    if (!generate(session, world->tokenizer, settings, prompts, count, &listener, &error))
-        fail_msg("%s", error.message);
-    for (int64_t n = 0; n < count; n++)
-        assert_true(told->of[n].ended);
-}
-
-/* One prompt in a session of its own. */
-static void write_alone(const struct world *world, const struct generation_settings *settings,
-                        const struct prompt *prompt, struct told *told)
-{
-    struct causal_session *session = open_session(world, 1);
-    write_on(world, session, settings, prompt, 1, told);
-    causal_session_destroy(session);
-}
-
-static int64_t read_ids(const json_t *list, int32_t ids[ROOM])
-{
-    assert_true(json_array_size(list) <= ROOM);
-    for (size_t n = 0; n < json_array_size(list); n++)
-        ids[n] = (int32_t)json_integer_value(json_array_get(list, n));
-    return (int64_t)json_array_size(list);
-}
+#include "generation_scene.h"
 
 static void test_runs_into_its_last_position(void **state)
 {
@@ -220,10 +89,6 @@ static void test_greedy_words(void **state)
     told_release(&told);
     world_close(&world);
 }
-
-static const int32_t words[] = {1, 2, 3, 4, 5, 0, 7, 8, 6, 2};
-static const struct prompt several[SEQUENCES] = {
-    {words, 5, 0}, {words + 3, 1, 0}, {words + 1, 9, 0}, {words + 6, 3, 0}};
 
 /* A text has this long begin in both. */
 static void check_same(const struct told *one, int64_t n, const struct told *other, int64_t m)
@@ -400,17 +265,6 @@ static void test_a_text_goes_on(void **state)
     world_close(&world);
 }
 
-static bool count_rows(void *user, int64_t layer, const struct compute *compute,
-                       const struct attention_record *record, struct attn_error *error)
-{
-    int64_t *rows = user;
-    (void)compute;
-    (void)error;
-    if (layer == 0)
-        *rows += record->q.shape[2];
-    return true;
-}
-
 /* A penalty counts what the sequence held already, where the prompt names it. */
 static void test_a_prompt_that_is_read_in_part(void **state)
 {
@@ -489,127 +343,6 @@ static void test_an_observer_sees_every_read(void **state)
     world_close(&world);
 }
 
-static void check_refused(const struct world *world, const struct generation_settings *settings,
-                          const struct prompt *prompts, int64_t count,
-                          const struct model_observer *observer, const char *words_of_it)
-{
-    struct causal_session *session = open_session(world, 2);
-    struct told told = {0};
-    const struct generation_listener listener = {
-        .token = take_token, .end = take_end, .user = &told, .observer = observer};
-    struct attn_error error;
-    assert_false(generate(session, world->tokenizer, settings, prompts, count, &listener, &error));
-    assert_message(&error, words_of_it);
-    for (int n = 0; n < 2; n++) {
-        assert_int_equal(told.of[n].count, 0);
-        assert_false(told.of[n].ended);
-        assert_int_equal(causal_session_length(session, n), 0);
-    }
-    causal_session_destroy(session);
-}
-
-static void test_what_is_refused(void **state)
-{
-    (void)state;
-    struct world world = world_open("tiny_gpt2");
-    const struct generation_settings settings = greedy();
-    json_t *file = test_data_json("cases/models.json");
-    const json_t *one = case_find(file, "gpt2_prompt_longer_than_its_positions");
-    int32_t ids[ROOM];
-    const struct prompt longer = {ids, read_ids(case_field(one, "input", "prompt"), ids), 0};
-    check_refused(&world, &settings, &longer, 1, NULL,
-                  json_string_value(case_field(one, "expected", "refused")));
-    json_decref(file);
-
-    const struct prompt second[] = {{words, 2, 0}, longer};
-    check_refused(&world, &settings, second, 2, NULL, "the prompt has 9 tokens");
-    const struct prompt empty[] = {{words, 2, 0}, {words, 0, 0}};
-    check_refused(&world, &settings, empty, 2, NULL, "the prompt has no tokens");
-    const struct prompt read[] = {{words, 2, -1}, {words, 2, 1}, {words, 2, 2}};
-    for (int n = 0; n < 3; n++)
-        check_refused(&world, &settings, &read[n], 1, NULL,
-                      "of the prompt's 2 tokens are said to be read, the sequence holds 0");
-    check_refused(&world, &settings, several, 3, NULL, "3 prompts are given, the session has 2");
-    check_refused(&world, &settings, several, 0, NULL, "0 prompts are given");
-    int64_t rows = 0;
-    const struct model_observer observer = {count_rows, &rows};
-    check_refused(&world, &settings, several, 2, &observer, "an observer sees one alone");
-    const int32_t unknown[] = {1, 11};
-    const struct prompt strange = {unknown, 2, 0};
-    check_refused(&world, &settings, &strange, 1, NULL, "11");
-
-    const char *const stop = "";
-    struct generation_settings wrong = settings;
-    wrong.stops = &stop;
-    wrong.stop_count = 1;
-    check_refused(&world, &wrong, several, 1, NULL, "a stop string is empty");
-    wrong = settings;
-    wrong.limit = -2;
-    check_refused(&world, &wrong, several, 1, NULL, "-2 new tokens");
-    wrong = settings;
-    wrong.sampler.temperature = NAN;
-    check_refused(&world, &wrong, several, 1, NULL, "the temperature is not a number");
-    world_close(&world);
-}
-
-static void test_a_context_that_holds_something(void **state)
-{
-    (void)state;
-    struct world world = world_open("tiny_gpt2");
-    struct generation_settings settings = greedy();
-    settings.limit = 1;
-    struct causal_session *session = open_session(&world, 1);
-    struct told told = {0};
-    write_on(&world, session, &settings, several, 1, &told);
-    const struct generation_listener listener = {0};
-    const struct prompt prompt = {words, 4, 0};
-    struct attn_error error;
-    assert_false(generate(session, world.tokenizer, &settings, &prompt, 1, &listener, &error));
-    assert_message(&error, "the prompt has 4 tokens, the context of 8 holds 5 before it");
-    assert_int_equal(causal_session_length(session, 0), 5);
-
-    const struct prompt in_part = {words, 9, 5}, whole = {words, 5, 5};
-    assert_false(generate(session, world.tokenizer, &settings, &in_part, 1, &listener, &error));
-    assert_message(&error, "the prompt has 9 tokens, the model has 8 positions");
-    assert_false(generate(session, world.tokenizer, &settings, &whole, 1, &listener, &error));
-    assert_message(&error, "5 of the prompt's 5 tokens are said to be read");
-    causal_session_destroy(session);
-    told_release(&told);
-    world_close(&world);
-}
-
-/* A stop string, text, and more tokens than a list of them has room for at first. */
-struct attempt {
-    struct world *world;
-    struct causal_session *session;
-};
-
-static bool generate_once(void *user, struct attn_error *error)
-{
-    const struct attempt *attempt = user;
-    const char *const stop = "zzz";
-    struct generation_settings settings = greedy();
-    settings.stops = &stop;
-    settings.stop_count = 1;
-    settings.sampler.repeat_penalty = 1.2;
-    struct told told = {0};
-    const struct generation_listener listener = {.user = &told};
-    for (int64_t n = 0; n < 2; n++)
-        causal_session_truncate(attempt->session, n, 0);
-    return generate(attempt->session, attempt->world->tokenizer, &settings, several, 2, &listener,
-                    error);
-}
-
-static void test_failing_allocations(void **state)
-{
-    (void)state;
-    struct world world = world_open("tiny_llama");
-    struct attempt attempt = {&world, open_session(&world, 2)};
-    assert_true(allocation_sweep(generate_once, &attempt) >= 15);
-    causal_session_destroy(attempt.session);
-    world_close(&world);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,9 +356,6 @@ int main(void)
         cmocka_unit_test(test_a_text_goes_on),
         cmocka_unit_test(test_a_prompt_that_is_read_in_part),
         cmocka_unit_test(test_an_observer_sees_every_read),
-        cmocka_unit_test(test_what_is_refused),
-        cmocka_unit_test(test_a_context_that_holds_something),
-        cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
