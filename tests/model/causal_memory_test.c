@@ -1,5 +1,5 @@
 /* Each allocation fails in turn: opening a model that tells the next token, and making a session.
- */
+ * Reading asks for none. */
 #include <stdlib.h>
 
 #include "allocation_sweep.h"
@@ -59,11 +59,51 @@ static void test_sessions(void **state)
     }
 }
 
+struct reading {
+    struct causal_session *session;
+    struct causal_input input;
+    float *logits;
+};
+
+static bool read_once(void *user, struct attn_error *error)
+{
+    const struct reading *reading = user;
+    for (int64_t n = 0; n < reading->input.sequences; n++)
+        causal_session_truncate(reading->session, n, 0);
+    return causal_session_read(reading->session, &reading->input, NULL, reading->logits, error);
+}
+
+/* Once attention has what it keeps, nothing is asked for. */
+static void test_reading(void **state)
+{
+    (void)state;
+    const int64_t starts[] = {0, 11, 16};
+    for (int n = 0; causal_golden_names[n]; n++) {
+        struct causal_golden golden = causal_golden_open(causal_golden_names[n]);
+        struct compute compute = make_compute(1);
+        const struct causal_session_settings settings = {
+            .sequences = 2, .capacity = 16, .chunk = 10, .cache = CACHE_I8};
+        struct attn_error error;
+        struct reading reading = {.input = {2, NULL, starts, golden.ids, CAUSAL_ALL}};
+        reading.logits = calloc((size_t)(16 * golden.scene.vocabulary), sizeof *reading.logits);
+        if (!causal_session_create(&reading.session, golden.scene.model, &compute, &settings,
+                                   &error) ||
+            !read_once(&reading, &error))
+            fail_msg("%s", error.message);
+        assert_int_equal(allocation_sweep(read_once, &reading), 0);
+        causal_session_destroy(reading.session);
+        free(reading.logits);
+        compute_destroy(&compute);
+        causal_golden_close(&golden);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_reading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
