@@ -53,7 +53,7 @@ static void test_sessions(void **state)
     for (int n = 0; n < 2; n++) {
         struct session_attempt attempt = {.golden = causal_golden_open(names[n]),
                                           .compute = make_compute(1)};
-        assert_true(allocation_sweep(create_once, &attempt) >= 5);
+        assert_true(allocation_sweep(create_once, &attempt) >= 7);
         compute_destroy(&attempt.compute);
         causal_golden_close(&attempt.golden);
     }
