@@ -5,7 +5,8 @@
 #include "nn/matrix_panels.h"
 
 enum {
-    ITEM_BYTES = 64 * 1024, /* of weights in one item of work, where threads share it */
+    ITEM_BYTES = 32 * 1024, /* of weights in one item of work, at least, where threads share it */
+    ITEMS_A_THREAD = 2,     /* of each product: what one thread does late another may take */
     ROW_STEP = 8            /* an item has whole tiles of rows, whatever the kernels' tile is */
 };
 
@@ -45,9 +46,11 @@ static void pack_vectors(const struct vector_work *work, const float *x, int64_t
  * scratch holds; several take equal parts. */
 static int64_t item_rows(const struct vector_work *work, const struct weight_matrix *weight)
 {
-    int64_t items = 1;
-    if (attn_context_threads(work->compute->attention) > 1)
-        items += weight->out * attn_matrix_row_bytes(weight->type, weight->in) / ITEM_BYTES;
+    const int threads = attn_context_threads(work->compute->attention);
+    const int64_t bytes = weight->out * attn_matrix_row_bytes(weight->type, weight->in);
+    int64_t items = threads > 1 ? ITEMS_A_THREAD * threads : 1;
+    if (items > 1 + bytes / ITEM_BYTES)
+        items = 1 + bytes / ITEM_BYTES;
     const int64_t rows = (weight->out / items + ROW_STEP) / ROW_STEP * ROW_STEP;
     return rows < MATRIX_VECTOR_ROWS ? rows : MATRIX_VECTOR_ROWS;
 }
