@@ -16,8 +16,10 @@ struct attn_error {
     char message[ATTN_ERROR_MESSAGE_SIZE];
 };
 
-/* Writes the message, cut to its size, with control characters replaced by '?' so that text from a
- * file cannot steer a terminal. error may be NULL. Always returns false, so that a caller can write
+/* Writes the message, cut to its size: one line of valid UTF-8. Control characters (U+0080 to
+ * U+009F among them), separators of lines, and bytes that are no part of a whole character, such as
+ * what a cut leaves of one, are replaced by '?': text from a file may be any bytes and cannot steer
+ * a terminal. error may be NULL. Always returns false, so that a caller can write
  * `return attn_error_set(error, …);`. */
 bool attn_error_set(struct attn_error *error, const char *format, ...)
 #if defined(__GNUC__)
