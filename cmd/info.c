@@ -56,7 +56,7 @@ static bool is_parameter(const struct stored_tensor *tensor)
 struct weights_summary {
     int64_t parameters;
     int64_t bytes;
-    int64_t type_bytes[STORED_Q6_K + 1]; /* by stored type */
+    int64_t type_bytes[STORED_TYPES]; /* by stored type */
 };
 
 static void add_tensor(struct weights_summary *summary, const struct stored_tensor *tensor)
@@ -89,11 +89,11 @@ static bool summarize(const struct session *session, struct weights_summary *sum
 /* "Q4_1, Q8_0, F32, 93.8 MiB": the types by the bytes that they take. */
 static void add_weights(const struct weights_summary *summary, struct attn_buffer *out)
 {
-    bool is_told[STORED_Q6_K + 1] = {false};
+    bool is_told[STORED_TYPES] = {false};
     attn_buffer_add_text(out, "weights:      ");
     for (;;) {
         int largest = -1;
-        for (int type = 0; type <= STORED_Q6_K; type++)
+        for (int type = 0; type < STORED_TYPES; type++)
             if (!is_told[type] && summary->type_bytes[type] > 0 &&
                 (largest < 0 || summary->type_bytes[type] > summary->type_bytes[largest]))
                 largest = type;

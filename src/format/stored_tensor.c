@@ -13,7 +13,7 @@ static const struct {
     short block; /* elements that are stored together */
     short size;  /* bytes of a block */
     stored_block_decoder *decode;
-} types[] = {
+} types[STORED_TYPES] = {
     [STORED_F64] = {"F64", 1, 8, NULL},
     [STORED_F32] = {"F32", 1, 4, NULL},
     [STORED_F16] = {"F16", 1, 2, NULL},
@@ -56,7 +56,7 @@ int64_t stored_type_block(enum stored_type type)
 
 bool stored_type_from_name(const char *name, enum stored_type *type)
 {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    for (int i = 0; i < STORED_TYPES; i++) {
         if (!types[i].decode && strcmp(types[i].name, name) == 0) {
             *type = (enum stored_type)i;
             return true;

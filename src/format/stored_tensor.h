@@ -33,7 +33,8 @@ enum stored_type {
     STORED_Q5_1,
     STORED_Q4_K,
     STORED_Q5_K,
-    STORED_Q6_K
+    STORED_Q6_K,
+    STORED_TYPES
 };
 
 enum { STORED_MAX_RANK = 8 };

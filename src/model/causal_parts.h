@@ -75,6 +75,9 @@ struct causal_memory {
     float numbers[]; /* or of another type */
 };
 
+/* What the kernels call a stored type; false for one that they do not multiply with. */
+bool causal_matrix_type(enum stored_type stored, enum attn_matrix_type *type);
+
 /* Finds and checks all tensors of the model, whose configuration is known, in its checkpoint or in
  * `gguf`. What is in a layer of the file and has no place in the model is refused by name. On
  * failure the model is to be closed. */

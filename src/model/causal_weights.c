@@ -89,7 +89,7 @@ static bool take_vector(struct binding *binding, const char *name, int64_t width
     return true;
 }
 
-static bool matrix_type(enum stored_type stored, enum attn_matrix_type *type)
+bool causal_matrix_type(enum stored_type stored, enum attn_matrix_type *type)
 {
     static const struct {
         enum stored_type stored;
@@ -133,7 +133,7 @@ static bool take_matrix(struct binding *binding, const char *name, int64_t out, 
     if (!take(binding, name, in_out ? in : out, in_out ? out : in, &tensor))
         return false;
     *matrix = (struct weight_matrix){.data = tensor->data, .out = out, .in = in};
-    if (!matrix_type(tensor->type, &matrix->type))
+    if (!causal_matrix_type(tensor->type, &matrix->type))
         return attn_error_set(binding->error,
                               "%s: %s is %s, which is not supported: matrices are F32, F16, BF16 "
                               "or blocks of GGUF",

@@ -100,7 +100,7 @@ static void check_column(const struct problem *problem, int n, int64_t o, const 
             expected += (double)problem->before[n][place];
         if (!(fabs((double)product->y[place] - expected) <= tolerance * (size + 2.0)))
             fail_msg("%s, %d rows of %d: y[%d][%d] = %.9g, expected %.9g",
-                     stored_type_name(product->weight->type), (int)problem->rows, (int)problem->in,
+                     matrix_type_name(product->weight->type), (int)problem->rows, (int)problem->in,
                      (int)r, (int)o, (double)product->y[place], expected);
     }
 }

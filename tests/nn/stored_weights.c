@@ -96,7 +96,7 @@ void stored_weights_release(struct weight_matrix *matrix, size_t shift)
     free((unsigned char *)(uintptr_t)matrix->data - shift);
 }
 
-const char *stored_type_name(enum attn_matrix_type type)
+const char *matrix_type_name(enum attn_matrix_type type)
 {
     static const char *const names[ATTN_MATRIX_TYPES] = {
         "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"};

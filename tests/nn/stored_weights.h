@@ -11,7 +11,7 @@ struct weight_matrix stored_weights(enum attn_matrix_type type, int64_t out, int
 void stored_weights_release(struct weight_matrix *matrix, size_t shift);
 
 /* "f32", "q4_1", … */
-const char *stored_type_name(enum attn_matrix_type type);
+const char *matrix_type_name(enum attn_matrix_type type);
 
 /* Σ w·x in double, and *size = Σ |w·x|. */
 double stored_product(const float *weights, int64_t in, const float *x, double *size);
