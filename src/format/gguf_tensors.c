@@ -16,7 +16,8 @@ enum {
     attn_error_set((cursor)->error, "%s: tensor %.160s" format, (cursor)->path, (tensor)->name,    \
                    __VA_ARGS__)
 
-/* The types of GGML by their number there; those without `read` are known by name alone. */
+/* The types of GGML by their number there; those without `read` are known by name alone,
+ * the ones among them that GGML has taken away again too. */
 static const struct {
     const char *name;
     bool read;
@@ -51,8 +52,14 @@ static const struct {
     [28] = {"F64", true, STORED_F64},
     [29] = {.name = "IQ1_M"},
     [30] = {"BF16", true, STORED_BF16},
+    [31] = {.name = "Q4_0_4_4"},
+    [32] = {.name = "Q4_0_4_8"},
+    [33] = {.name = "Q4_0_8_8"},
     [34] = {.name = "TQ1_0"},
     [35] = {.name = "TQ2_0"},
+    [36] = {.name = "IQ4_NL_4_4"},
+    [37] = {.name = "IQ4_NL_4_8"},
+    [38] = {.name = "IQ4_NL_8_8"},
     [39] = {.name = "MXFP4"},
     [40] = {.name = "NVFP4"},
     [41] = {.name = "Q1_0"},

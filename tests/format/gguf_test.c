@@ -216,6 +216,7 @@ static void types_of_tensors(void **state)
         {4, "tensor w has unknown type 4"},
         {UINT32_MAX, "tensor w has unknown type 4294967295"},
         {17, "tensor w is IQ2_XS, which is not supported"},
+        {31, "tensor w is Q4_0_4_4, which is not supported"},
         {39, "tensor w is MXFP4, which is not supported"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -233,6 +234,21 @@ static void add_one_tensor(struct gguf_builder *builder, uint64_t dimension, uin
     gguf_add_header(builder, 3, 1, 0);
     gguf_add_tensor(builder, "w", dimension, type, offset);
     gguf_add_data(builder, data);
+}
+
+/* Names are any bytes; messages are one line that a terminal shows as it is. */
+static void a_name_that_would_steer_a_terminal(void **state)
+{
+    (void)state;
+    struct gguf_builder builder = {0};
+    gguf_add_header(&builder, 3, 1, 0);
+    gguf_add_tensor(&builder, "a\nb\x1b[2J\xC2\x9B\xFF", 256, 17, 0);
+    gguf_add_data(&builder, 1024);
+    assert_refused(&builder, "tensor a?b?[2J?? is IQ2_XS");
+    gguf_add_header(&builder, 3, 0, 1);
+    gguf_add_key(&builder, "k\r\xC2\x85", 13);
+    gguf_add_u64(&builder, 0);
+    assert_refused(&builder, "k?? has unknown type 13");
 }
 
 static void places_of_tensors(void **state)
@@ -327,6 +343,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(types_of_values),
         cmocka_unit_test(types_of_tensors),
+        cmocka_unit_test(a_name_that_would_steer_a_terminal),
         cmocka_unit_test(places_of_tensors),
         cmocka_unit_test(a_scalar_and_a_tensor_without_elements),
         cmocka_unit_test(alignments),
