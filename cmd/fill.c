@@ -85,7 +85,7 @@ static bool find_mask(struct filling *filling, struct attn_error *error)
     filling->mask = tokenizer_special(filling->session.tokenizer, MASK);
     return filling->mask >= 0 ||
            attn_error_set(error, "%s: the model's tokenizer has no token " MASK,
-                          filling->session.directory);
+                          filling->session.path);
 }
 
 static int64_t count_masks(const struct filling *filling, const struct encoding *encoding)
@@ -292,7 +292,7 @@ static bool fill(struct filling *filling, struct attn_error *error)
     if (!session_locate(session, shared->model, error) || !check_kind(session, error) ||
         !session_open_config(session, error) || !session_open_tokenizer(session, error) ||
         !find_mask(filling, error) || !encode_all(filling, error) ||
-        !masked_words_open(&filling->model, session->directory, error) ||
+        !masked_words_open(&filling->model, session->path, error) ||
         !compute_create(&session->compute, shared->threads, error))
         return false;
     const int64_t vocabulary = masked_words_vocabulary(filling->model);

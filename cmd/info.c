@@ -78,7 +78,7 @@ static bool summarize(const struct session *session, struct weights_summary *sum
     if (gguf)
         return true;
     struct checkpoint *checkpoint = NULL;
-    if (!checkpoint_open(&checkpoint, session->directory, error))
+    if (!checkpoint_open(&checkpoint, session->path, error))
         return false;
     for (size_t i = 0; i < checkpoint_count(checkpoint); i++)
         add_tensor(summary, checkpoint_at(checkpoint, i));

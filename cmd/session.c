@@ -7,9 +7,9 @@
 static bool locate(struct session *session, enum model_purpose purpose, const char *model,
                    struct attn_error *error)
 {
-    return model_locate(purpose, model, &session->directory, &session->name, error) &&
+    return model_locate(purpose, model, &session->path, &session->name, error) &&
            input_check_utf8("the model's name", session->name, strlen(session->name), error) &&
-           model_source_open(&session->source, session->directory, error);
+           model_source_open(&session->source, session->path, error);
 }
 
 bool session_locate(struct session *session, const char *model, struct attn_error *error)
@@ -34,7 +34,7 @@ bool session_open_config(struct session *session, struct attn_error *error)
                               "%s is a GGUF file, which holds no BERT; a folder with "
                               "config.json is needed",
                               model_source_path(session->source));
-    return bert_config_read(&session->config, session->directory, error);
+    return bert_config_read(&session->config, session->path, error);
 }
 
 bool session_open_tokenizer(struct session *session, struct attn_error *error)
@@ -46,11 +46,11 @@ bool session_open_tokenizer(struct session *session, struct attn_error *error)
 bool session_read_embedding(const struct session *session, struct embedding_settings *settings,
                             struct attn_error *error)
 {
-    if (embedding_settings_read(settings, session->directory, error))
+    if (embedding_settings_read(settings, session->path, error))
         return true;
     struct attn_error fault = *error;
-    if (strncmp(fault.message, session->directory, strlen(session->directory)) != 0)
-        attn_error_set(error, "%s: %s", session->directory, fault.message);
+    if (strncmp(fault.message, session->path, strlen(session->path)) != 0)
+        attn_error_set(error, "%s: %s", session->path, fault.message);
     return false;
 }
 
@@ -63,7 +63,7 @@ bool session_open_text_model(struct session *session, int threads, struct attn_e
 bool session_open_bert(struct session *session, int threads, struct attn_error *error)
 {
     return compute_create(&session->compute, threads, error) &&
-           bert_open(&session->bert, session->directory, error);
+           bert_open(&session->bert, session->path, error);
 }
 
 void session_close(struct session *session)
@@ -74,7 +74,7 @@ void session_close(struct session *session)
         compute_destroy(&session->compute);
     tokenizer_close(session->tokenizer);
     model_source_close(session->source);
-    free(session->directory);
+    free(session->path);
     free(session->name);
     *session = (struct session){0};
 }

@@ -11,7 +11,7 @@
 #include "input.h"
 
 struct session {
-    char *directory;             /* or GGUF file */
+    char *path;                  /* a directory or a GGUF file */
     char *name;                  /* for output, UTF-8 */
     struct model_source *source; /* NULL until located */
     struct tokenizer *tokenizer; /* NULL until opened, as are the models and compute */
