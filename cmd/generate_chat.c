@@ -27,19 +27,10 @@ static bool keep_answer(struct conversation *conversation, const struct written 
                         struct attn_error *error)
 {
     struct chat_tokens *tokens = &conversation->tokens;
-    const size_t needed = tokens->count + written->count;
-    if (needed > tokens->capacity) {
-        int32_t *grown = realloc(tokens->ids, needed * sizeof *grown);
-        if (!grown)
-            return attn_error_memory(error);
-        tokens->ids = grown;
-        tokens->capacity = needed;
-    }
-    for (size_t i = 0; i < written->count; i++)
-        tokens->ids[tokens->count++] = written->ids[i];
     /* The end token that the model chose is in no text: the template writes its own. */
-    return chat_template_end(conversation->generator->chat,
-                             conversation->generator->session.tokenizer, false, tokens, error);
+    return chat_tokens_add(tokens, written->ids, written->count, error) &&
+           chat_template_end(conversation->generator->chat,
+                             conversation->generator->session.tokenizer, tokens, error);
 }
 
 /* The model's turn, behind all that stands in the conversation. */

@@ -122,12 +122,11 @@ static bool encode_plain(const struct generator *generator, const struct text *t
     struct encoding encoding;
     if (!encode(generator, text, SPECIAL_READ, name, &encoding, error))
         return false;
-    tokens->ids = calloc(encoding.token_count + 1, sizeof *tokens->ids);
-    tokens->capacity = encoding.token_count + 1;
-    for (size_t i = 0; tokens->ids && i < encoding.token_count; i++)
-        tokens->ids[tokens->count++] = encoding.tokens[i].id;
+    bool done = true;
+    for (size_t i = 0; done && i < encoding.token_count; i++)
+        done = chat_tokens_add(tokens, &encoding.tokens[i].id, 1, error);
     encoding_release(&encoding);
-    return tokens->ids || attn_error_memory(error);
+    return done;
 }
 
 bool generator_encode_turn(const struct generator *generator, const struct text *text,

@@ -10,7 +10,7 @@ static void converse(const struct chat_template *chat, const struct tokenizer *t
     struct chat_tokens tokens = {0};
     if (chat_template_add(chat, tokenizer, CHAT_USER, text, size, &tokens, &error) &&
         chat_template_ask(chat, tokenizer, &tokens, &error)) {
-        chat_template_end(chat, tokenizer, false, &tokens, &error);
+        chat_template_end(chat, tokenizer, &tokens, &error);
         for (size_t i = 0; i < tokens.count; i++)
             REQUIRE(tokenizer_piece(tokenizer, tokens.ids[i]));
     }

@@ -167,13 +167,16 @@ void chat_tokens_release(struct chat_tokens *tokens)
     memset(tokens, 0, sizeof *tokens);
 }
 
-static bool push(struct chat_tokens *tokens, int32_t id, struct attn_error *error)
+bool chat_tokens_add(struct chat_tokens *tokens, const int32_t *ids, size_t count,
+                     struct attn_error *error)
 {
-    int32_t *ids = array_grow(tokens->ids, tokens->count, &tokens->capacity, sizeof *ids);
-    if (!ids)
-        return attn_error_memory(error);
-    tokens->ids = ids;
-    tokens->ids[tokens->count++] = id;
+    for (size_t i = 0; i < count; i++) {
+        int32_t *grown = array_grow(tokens->ids, tokens->count, &tokens->capacity, sizeof *grown);
+        if (!grown)
+            return attn_error_memory(error);
+        tokens->ids = grown;
+        tokens->ids[tokens->count++] = ids[i];
+    }
     return true;
 }
 
@@ -184,7 +187,7 @@ static bool push_marker(const struct tokenizer *tokenizer, const char *spelling,
     if (id < 0)
         return attn_error_set(
             error, "the vocabulary has no token %s, which the chat template needs", spelling);
-    return push(tokens, id, error);
+    return chat_tokens_add(tokens, &id, 1, error);
 }
 
 /* The tokens of a text, without those that the tokenizer puts around every text. */
@@ -199,7 +202,7 @@ static bool push_text(const struct tokenizer *tokenizer, const char *text, size_
     bool done = true;
     for (size_t i = 0; i < encoding.token_count && done; i++)
         if (encoding.tokens[i].word != TOKEN_NO_WORD)
-            done = push(tokens, encoding.tokens[i].id, error);
+            done = chat_tokens_add(tokens, &encoding.tokens[i].id, 1, error);
     encoding_release(&encoding);
     return done;
 }
@@ -255,12 +258,12 @@ bool chat_template_ask(const struct chat_template *chat, const struct tokenizer 
 }
 
 bool chat_template_end(const struct chat_template *chat, const struct tokenizer *tokenizer,
-                       bool ended, struct chat_tokens *tokens, struct attn_error *error)
+                       struct chat_tokens *tokens, struct attn_error *error)
 {
     (void)chat;
     size_t count = tokens->count;
     return finish(tokens, count,
-                  (ended || push_marker(tokenizer, turn_end, tokens, error)) &&
+                  push_marker(tokenizer, turn_end, tokens, error) &&
                       push_text(tokenizer, "\n", 1, tokens, error));
 }
 

@@ -11,8 +11,8 @@ enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT };
 
 struct chat_template; /* opaque */
 
-/* From the template's source. One that is not known is refused by name: "the chat template is not
- * known (it writes [INST], …): only ChatML is". */
+/* From the template's source. One that is not known is refused by what it does: "the chat template
+ * is not known (it writes "[INST]" where ChatML has "<|im_start|>"): only ChatML is". */
 bool chat_template_open(struct chat_template **chat, const char *source, size_t size,
                         struct attn_error *error);
 void chat_template_close(struct chat_template *chat); /* NULL is allowed */
@@ -23,7 +23,13 @@ struct chat_tokens {
 };
 void chat_tokens_release(struct chat_tokens *tokens);
 
-/* Appends the token ids of a turn. The first turn of a conversation (`tokens` empty) gets the
+/* Appends ids[0..count). */
+bool chat_tokens_add(struct chat_tokens *tokens, const int32_t *ids, size_t count,
+                     struct attn_error *error);
+
+/* Each of the three that follow leaves `tokens` as they were where it fails.
+ *
+ * Appends the token ids of a turn. The first turn of a conversation (`tokens` empty) gets the
  * template's own system text in front where it is not a system turn. Markers are special tokens,
  * the text is not trusted: tokenized as SPECIAL_PLAIN. Fails where the vocabulary has no such
  * marker. */
@@ -35,9 +41,9 @@ bool chat_template_add(const struct chat_template *chat, const struct tokenizer 
 bool chat_template_ask(const struct chat_template *chat, const struct tokenizer *tokenizer,
                        struct chat_tokens *tokens, struct attn_error *error);
 
-/* Behind an answer whose end token was generated (`ended`) or not: what closes the turn. */
+/* Behind an answer, without the end token that the model may have written: what closes the turn. */
 bool chat_template_end(const struct chat_template *chat, const struct tokenizer *tokenizer,
-                       bool ended, struct chat_tokens *tokens, struct attn_error *error);
+                       struct chat_tokens *tokens, struct attn_error *error);
 
 /* The token that ends a turn, −1 where the vocabulary has none. */
 int32_t chat_template_end_id(const struct chat_template *chat, const struct tokenizer *tokenizer);

@@ -1,7 +1,8 @@
 #include "text/jinja_expression.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "text/jinja_letter.h"
 
 enum { DEPTH_LIMIT = 32, DIGITS_LIMIT = 9, SHOWN_LIMIT = 40 };
 
@@ -24,14 +25,9 @@ static bool refuse(struct reader *reader, const char *what, const char *text, si
                           size < SHOWN_LIMIT ? (int)size : SHOWN_LIMIT, text);
 }
 
-static bool is_letter(char c)
-{
-    return c == '_' || isalnum((unsigned char)c);
-}
-
 static void advance(struct reader *reader)
 {
-    while (reader->at < reader->end && isspace((unsigned char)*reader->at))
+    while (reader->at < reader->end && jinja_is_space(*reader->at))
         reader->at++;
     const char *begin = reader->at, *end = begin;
     if (begin == reader->end) {
@@ -42,9 +38,9 @@ static void advance(struct reader *reader)
             if (*end == '\\' && end + 1 < reader->end)
                 end++;
         reader->at = end + (end < reader->end);
-    } else if (is_letter(*begin)) {
-        reader->kind = isdigit((unsigned char)*begin) ? LEXEME_NUMBER : LEXEME_NAME;
-        while (end < reader->end && is_letter(*end))
+    } else if (jinja_is_letter(*begin)) {
+        reader->kind = jinja_is_digit(*begin) ? LEXEME_NUMBER : LEXEME_NAME;
+        while (end < reader->end && jinja_is_letter(*end))
             end++;
         reader->at = end;
     } else {
@@ -104,7 +100,7 @@ static bool read_number(struct reader *reader, struct jinja_value *value)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < reader->size; i++) {
-        if (!isdigit((unsigned char)reader->text[i]) || i == DIGITS_LIMIT)
+        if (!jinja_is_digit(reader->text[i]) || i == DIGITS_LIMIT)
             return refuse(reader, "it uses", reader->text, reader->size);
         sum = 10 * sum + (reader->text[i] - '0');
     }
@@ -217,9 +213,9 @@ static bool apply_filter(struct reader *reader, struct jinja_value *value)
     if (is_at(reader, LEXEME_NAME, "length") && value->kind == VALUE_MESSAGES) {
         *value = jinja_number((int64_t)reader->scope->count - value->number);
     } else if (is_at(reader, LEXEME_NAME, "trim") && value->kind == VALUE_TEXT) {
-        for (; value->size > 0 && isspace((unsigned char)*value->text); value->size--)
+        for (; value->size > 0 && jinja_is_space(*value->text); value->size--)
             value->text++;
-        while (value->size > 0 && isspace((unsigned char)value->text[value->size - 1]))
+        while (value->size > 0 && jinja_is_space(value->text[value->size - 1]))
             value->size--;
     } else if (reader->unused == 0) {
         return refuse(reader, "it uses the filter", reader->text, reader->size);

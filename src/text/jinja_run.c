@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/jinja_expression.h"
+#include "text/jinja_letter.h"
 #include "text/jinja_scan.h"
 
 enum { DEPTH_LIMIT = 16, PIECES_LIMIT = 100000, SHOWN_LIMIT = 40 };
@@ -30,22 +31,12 @@ static bool refuse(struct program *program, const char *what, struct words words
                           words.size < SHOWN_LIMIT ? (int)words.size : SHOWN_LIMIT, words.text);
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static void skip_space(struct words *words)
 {
-    while (words->size > 0 && is_space(*words->text)) {
+    while (words->size > 0 && jinja_is_space(*words->text)) {
         words->text++;
         words->size--;
     }
-}
-
-static bool is_letter(char c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* The name that the words begin with, and the white space around it. */
@@ -53,7 +44,7 @@ static struct words take_name(struct words *words)
 {
     skip_space(words);
     struct words name = {words->text, 0};
-    while (name.size < words->size && is_letter(name.text[name.size]))
+    while (name.size < words->size && jinja_is_letter(name.text[name.size]))
         name.size++;
     words->text += name.size;
     words->size -= name.size;

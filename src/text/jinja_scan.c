@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+#include "text/jinja_letter.h"
 
 /* Where the next tag begins, or the end. */
 static size_t find_tag(const struct jinja_scan *scan)
@@ -26,7 +23,7 @@ static size_t trim_before(const struct jinja_scan *scan, size_t begin, size_t en
     char kind = source[end + 1], sign = end + 2 < scan->size ? source[end + 2] : '\0';
     size_t at = end;
     if (sign == '-') {
-        while (at > begin && is_space(source[at - 1]))
+        while (at > begin && jinja_is_space(source[at - 1]))
             at--;
         return at;
     }
@@ -41,7 +38,7 @@ static size_t trim_before(const struct jinja_scan *scan, size_t begin, size_t en
 static void scan_text(struct jinja_scan *scan, size_t end, struct jinja_piece *piece)
 {
     size_t begin = scan->at;
-    while (scan->trims && begin < end && is_space(scan->source[begin]))
+    while (scan->trims && begin < end && jinja_is_space(scan->source[begin]))
         begin++;
     size_t last = end < scan->size ? trim_before(scan, begin, end) : end;
     *piece = (struct jinja_piece){PIECE_TEXT, scan->source + begin, last - begin};

@@ -105,7 +105,7 @@ static bool open_lists_and_chat(void *user, struct attn_error *error)
                 chat_template_open(&chat, user, strlen(user), error) &&
                 chat_template_add(chat, tokenizer, CHAT_USER, "erer", 4, &ids, error) &&
                 chat_template_ask(chat, tokenizer, &ids, error) &&
-                chat_template_end(chat, tokenizer, false, &ids, error);
+                chat_template_end(chat, tokenizer, &ids, error);
     chat_tokens_release(&ids);
     chat_template_close(chat);
     tokenizer_close(tokenizer);
