@@ -52,14 +52,12 @@ bool gguf_bool(const struct gguf *file, const char *key, enum gguf_need need, bo
 bool gguf_text(const struct gguf *file, const char *key, enum gguf_need need,
                struct gguf_string *value, struct attn_error *error);
 
-/* An array of strings, or of whole numbers (of 32 bits, u32 or i32, that fit int32_t) or floats;
- * the items are newly allocated, release them with free(). Strings point into the file. Missing and
+/* An array of strings, or of whole numbers (of 32 bits, u32 or i32, that fit int32_t): the
+ * items are newly allocated, release them with free(). Strings point into the file. Missing and
  * optional: *items is NULL and *count 0. */
 bool gguf_texts(const struct gguf *file, const char *key, enum gguf_need need,
                 struct gguf_string **items, size_t *count, struct attn_error *error);
 bool gguf_integers(const struct gguf *file, const char *key, enum gguf_need need, int32_t **items,
                    size_t *count, struct attn_error *error);
-bool gguf_floats(const struct gguf *file, const char *key, enum gguf_need need, float **items,
-                 size_t *count, struct attn_error *error);
 
 #endif

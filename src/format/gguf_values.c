@@ -226,23 +226,3 @@ bool gguf_integers(const struct gguf *file, const char *key, enum gguf_need need
     *count = (size_t)found->count;
     return true;
 }
-
-bool gguf_floats(const struct gguf *file, const char *key, enum gguf_need need, float **items,
-                 size_t *count, struct attn_error *error)
-{
-    const struct request request = {file, key, error};
-    const struct gguf_value *found;
-    void *memory = NULL;
-    *items = NULL;
-    *count = 0;
-    if (!open_array(&request, need, GGUF_F32, GGUF_F32, "f32 numbers", sizeof **items, &found,
-                    &memory))
-        return false;
-    if (!found)
-        return true;
-    *items = memory;
-    *count = (size_t)found->count;
-    for (size_t i = 0; i < *count; i++)
-        (*items)[i] = stored_float(found->bytes + 4 * i);
-    return true;
-}

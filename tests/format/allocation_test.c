@@ -49,14 +49,11 @@ static bool open_gguf(void *user, struct attn_error *error)
     }
     struct gguf_string *texts = NULL;
     int32_t *integers = NULL;
-    float *floats = NULL;
     size_t count;
     bool done = gguf_texts(file, "array.strings", GGUF_REQUIRED, &texts, &count, error) &&
-                gguf_integers(file, "array.integers", GGUF_REQUIRED, &integers, &count, error) &&
-                gguf_floats(file, "array.floats", GGUF_REQUIRED, &floats, &count, error);
+                gguf_integers(file, "array.integers", GGUF_REQUIRED, &integers, &count, error);
     free(texts);
     free(integers);
-    free(floats);
     gguf_close(file);
     return done;
 }

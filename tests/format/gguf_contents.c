@@ -31,7 +31,6 @@ static void read_array(const struct gguf *file, const char *key)
     struct attn_error error;
     struct gguf_string *texts;
     int32_t *integers;
-    float *floats;
     size_t count;
     if (gguf_texts(file, key, GGUF_REQUIRED, &texts, &count, &error))
         for (size_t i = 0; i < count; i++)
@@ -39,8 +38,6 @@ static void read_array(const struct gguf *file, const char *key)
     free(texts);
     gguf_integers(file, key, GGUF_REQUIRED, &integers, &count, &error);
     free(integers);
-    gguf_floats(file, key, GGUF_REQUIRED, &floats, &count, &error);
-    free(floats);
 }
 
 static void read_tensor(const struct stored_tensor *tensor)
