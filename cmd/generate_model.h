@@ -24,8 +24,8 @@ bool generator_open(struct generator *generator, const struct generate_options *
                     struct attn_error *error);
 void generator_close(struct generator *generator);
 
-/* The weights, and room for so many texts of `longest` prompt tokens each and what may be written
- * behind them. With fewer than `sequences` where memory has no room for more. With a picture the
+/* The weights, and room for *granted texts of `longest` prompt tokens each and what may be written
+ * behind them: `sequences`, or fewer where memory has no room for so many. With a picture the
  * prompt is read at once. */
 bool generator_start(struct generator *generator, int64_t sequences, int64_t longest,
                      int64_t *granted, struct attn_error *error);

@@ -16,7 +16,7 @@ enum listed_token {
     LISTED_CONTROL = 3,      /* a special token: read as one, left out of decoded text */
     LISTED_USER_DEFINED = 4, /* found in the text before it is split, kept in decoded text */
     LISTED_UNUSED = 5,
-    LISTED_BYTE = 6
+    LISTED_BYTE = 6 /* of other kinds of tokenizers: refused */
 };
 
 struct tokenizer_lists {
