@@ -51,6 +51,17 @@ static bool find(const struct request *request, enum gguf_need need,
     return true;
 }
 
+/* The same for a value of one of two types, and no array. */
+static bool find_of(const struct request *request, enum gguf_need need, enum gguf_type first,
+                    enum gguf_type second, const char *expected, const struct gguf_value **value)
+{
+    if (!find(request, need, value))
+        return false;
+    const struct gguf_value *found = *value;
+    return !found || (!found->array && (found->type == first || found->type == second)) ||
+           refuse_type(request, found, expected);
+}
+
 static bool read_integer(const struct request *request, const struct gguf_value *value,
                          int64_t *number)
 {
@@ -103,14 +114,11 @@ bool gguf_float(const struct gguf *file, const char *key, enum gguf_need need, d
 {
     const struct request request = {file, key, error};
     const struct gguf_value *found;
-    if (!find(&request, need, &found))
+    if (!find_of(&request, need, GGUF_F32, GGUF_F64, "f32 or f64", &found))
         return false;
-    if (!found)
-        return true;
-    if (found->array || (found->type != GGUF_F32 && found->type != GGUF_F64))
-        return refuse_type(&request, found, "f32 or f64");
-    *value =
-        found->type == GGUF_F32 ? (double)stored_float(found->bytes) : stored_double(found->bytes);
+    if (found)
+        *value = found->type == GGUF_F32 ? (double)stored_float(found->bytes)
+                                         : stored_double(found->bytes);
     return true;
 }
 
@@ -119,15 +127,12 @@ bool gguf_bool(const struct gguf *file, const char *key, enum gguf_need need, bo
 {
     const struct request request = {file, key, error};
     const struct gguf_value *found;
-    if (!find(&request, need, &found))
+    if (!find_of(&request, need, GGUF_BOOL, GGUF_BOOL, "bool", &found))
         return false;
-    if (!found)
-        return true;
-    if (found->array || found->type != GGUF_BOOL)
-        return refuse_type(&request, found, "bool");
-    if (found->bytes[0] > 1)
+    if (found && found->bytes[0] > 1)
         return REFUSE(&request, "%d, expected 0 or 1", found->bytes[0]);
-    *value = found->bytes[0] == 1;
+    if (found)
+        *value = found->bytes[0] == 1;
     return true;
 }
 
@@ -143,13 +148,10 @@ bool gguf_text(const struct gguf *file, const char *key, enum gguf_need need,
 {
     const struct request request = {file, key, error};
     const struct gguf_value *found;
-    if (!find(&request, need, &found))
+    if (!find_of(&request, need, GGUF_STRING, GGUF_STRING, "a string", &found))
         return false;
-    if (!found)
-        return true;
-    if (found->array || found->type != GGUF_STRING)
-        return refuse_type(&request, found, "a string");
-    read_text(found->bytes, value);
+    if (found)
+        read_text(found->bytes, value);
     return true;
 }
 
