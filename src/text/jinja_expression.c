@@ -213,6 +213,8 @@ static bool apply_filter(struct reader *reader, struct jinja_value *value)
     if (is_at(reader, LEXEME_NAME, "length") && value->kind == VALUE_MESSAGES) {
         *value = jinja_number((int64_t)reader->scope->count - value->number);
     } else if (is_at(reader, LEXEME_NAME, "trim") && value->kind == VALUE_TEXT) {
+        if (!jinja_scope_work(reader->scope, value->size, reader->error))
+            return false;
         for (; value->size > 0 && jinja_is_space(*value->text); value->size--)
             value->text++;
         while (value->size > 0 && jinja_is_space(value->text[value->size - 1]))
@@ -289,6 +291,9 @@ static bool compare(struct reader *reader, struct jinja_value *left, struct jinj
     bool same = left->kind == right.kind;
     if (same && (left->kind == VALUE_MESSAGES || left->kind == VALUE_MESSAGE))
         return reader->unused > 0 || refuse(reader, "it compares", "messages", 8);
+    if (same && left->kind == VALUE_TEXT &&
+        !jinja_scope_work(reader->scope, left->size, reader->error))
+        return false;
     if (same && left->kind == VALUE_TEXT)
         same = left->size == right.size && memcmp(left->text, right.text, right.size) == 0;
     else if (same)

@@ -57,6 +57,14 @@ static bool evaluate(struct program *program, struct words words, struct jinja_v
     return jinja_evaluate(&program->scope, words.text, words.size, value, program->error);
 }
 
+static bool write_text(struct program *program, const char *text, size_t size)
+{
+    if (!jinja_scope_work(&program->scope, size, program->error))
+        return false;
+    attn_buffer_add(program->out, text, size);
+    return true;
+}
+
 static bool write_value(struct program *program, struct words words)
 {
     struct jinja_value value;
@@ -64,8 +72,7 @@ static bool write_value(struct program *program, struct words words)
         return false;
     if (value.kind != VALUE_TEXT)
         return refuse(program, "it writes what is no text:", words);
-    attn_buffer_add(program->out, value.text, value.size);
-    return true;
+    return write_text(program, value.text, value.size);
 }
 
 /* NAME = EXPRESSION */
@@ -193,9 +200,11 @@ static bool run_pieces(struct program *program, bool is_run, enum block_end *end
     bool is_end = false, done = true;
     while (done && !is_end) {
         struct jinja_piece piece;
+        const size_t begin = program->scan.at;
         if (++program->pieces > PIECES_LIMIT)
             return attn_error_set(program->error, "it runs too long");
-        if (!jinja_scan_next(&program->scan, &piece, program->error))
+        if (!jinja_scan_next(&program->scan, &piece, program->error) ||
+            !jinja_scope_work(&program->scope, program->scan.at - begin, program->error))
             return false;
         struct words words = {piece.text, piece.size};
         switch (piece.kind) {
@@ -204,7 +213,7 @@ static bool run_pieces(struct program *program, bool is_run, enum block_end *end
             return true;
         case PIECE_TEXT:
             if (is_run)
-                attn_buffer_add(program->out, piece.text, piece.size);
+                done = write_text(program, piece.text, piece.size);
             break;
         case PIECE_OUTPUT:
             done = !is_run || write_value(program, words);

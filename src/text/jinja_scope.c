@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A template could double a text, and again what comes of it. */
-enum { MEMORY_LIMIT = 1 << 20, SHOWN_LIMIT = 40 };
+enum { MEMORY_LIMIT = 1 << 20, WORK_LIMIT = 1 << 24, SHOWN_LIMIT = 40 };
 
 struct jinja_memory {
     struct jinja_memory *next;
@@ -35,6 +35,14 @@ char *jinja_scope_allocate(struct jinja_scope *scope, size_t size, struct attn_e
     scope->memory = memory;
     scope->memory_size += size;
     return memory->bytes;
+}
+
+bool jinja_scope_work(struct jinja_scope *scope, size_t bytes, struct attn_error *error)
+{
+    if (bytes > WORK_LIMIT - scope->work)
+        return attn_error_set(error, "it runs too long");
+    scope->work += bytes;
+    return true;
 }
 
 bool jinja_is_word(const char *text, size_t size, const char *word)

@@ -52,6 +52,7 @@ struct jinja_scope {
 
     struct jinja_memory *memory;
     size_t memory_size;
+    size_t work; /* bytes read, compared and written so far */
 };
 
 void jinja_scope_release(struct jinja_scope *scope);
@@ -59,6 +60,10 @@ void jinja_scope_release(struct jinja_scope *scope);
 /* So many bytes that live as long as the scope; NULL where there is no memory, or too much is asked
  * for. */
 char *jinja_scope_allocate(struct jinja_scope *scope, size_t size, struct attn_error *error);
+
+/* Counts bytes that are about to be read, compared or written. False when a template goes through
+ * more than any real one does: loops in loops over a long text would never end. */
+bool jinja_scope_work(struct jinja_scope *scope, size_t bytes, struct attn_error *error);
 
 /* Gives a name of the innermost body a value. False when there are too many. */
 bool jinja_scope_set(struct jinja_scope *scope, const char *name, size_t size,

@@ -279,6 +279,49 @@ static void test_limits(void **state)
     attn_buffer_release(&source);
 }
 
+/* Loops in loops whose body is long: what it writes, passes over, compares and trims is bounded.
+ * Conversations of one message are written as ChatML has them, so that the longer ones are tried.
+ */
+static void test_long_loops(void **state)
+{
+    (void)state;
+    enum { LOOPS = 12, TIMES = 4000 };
+    static const struct {
+        const char *begin, *part, *end;
+    } bodies[] = {
+        {"", "yyyyyyyyyyyyyyyy", ""},
+        {"{#", "cccccccccccccccc", "#}"},
+        {"{% if false %}", "yyyyyyyyyyyyyyyy", "{% endif %}"},
+        {"", "{{ t }}", ""},
+        {"{% if ", "t == t and ", "true %}{% endif %}"},
+        {"{% if ", "w|trim == w and ", "true %}{% endif %}"},
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        struct attn_buffer source = {0};
+        struct chat_template *chat;
+        struct attn_error error;
+        attn_buffer_add_text(
+            &source, "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content "
+                     "+ '<|im_end|>\\n' }}{% endfor %}{{ '<|im_start|>assistant\\n' }}"
+                     "{% if messages|length != 1 %}{% set t = 'tttttttttttttttt' %}"
+                     "{% set w = '                ' %}");
+        for (int n = 0; n < 10; n++)
+            attn_buffer_add_text(&source, "{% set t = t + t %}{% set w = w + w %}");
+        for (int n = 0; n < LOOPS; n++)
+            attn_buffer_add_text(&source, "{% for m in messages %}");
+        attn_buffer_add_text(&source, bodies[i].begin);
+        for (int n = 0; n < TIMES; n++)
+            attn_buffer_add_text(&source, bodies[i].part);
+        attn_buffer_add_text(&source, bodies[i].end);
+        for (int n = 0; n < LOOPS; n++)
+            attn_buffer_add_text(&source, "{% endfor %}");
+        attn_buffer_add_text(&source, "{% endif %}");
+        assert_false(chat_template_open(&chat, source.data, source.size, &error));
+        assert_message(&error, "it runs too long");
+        attn_buffer_release(&source);
+    }
+}
+
 /* A byte of SmolLM2's template replaced, at every place: known, or refused with a message. */
 static void test_flipped_bytes(void **state)
 {
@@ -314,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_long_loops),
         cmocka_unit_test(test_flipped_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
