@@ -10,8 +10,9 @@
 #include "model/model_source.h"
 
 enum {
-    FILE_LIMIT = 1 << 24,    /* bytes; lists of added tokens make some of these files long */
-    TEMPLATE_LIMIT = 1 << 20 /* bytes; real ones have a few thousand */
+    FILE_LIMIT = 1 << 24,     /* bytes; lists of added tokens make some of these files long */
+    TEMPLATE_LIMIT = 1 << 20, /* bytes; real ones have a few thousand */
+    END_LIMIT = 1000          /* end tokens that a list names; real ones name a few */
 };
 
 static bool add_end_id(struct model_manners *manners, int32_t id, struct attn_error *error)
@@ -63,7 +64,11 @@ static bool read_json_end_ids(struct model_manners *manners, const char *directo
     const json_t *field = json_object_get(object, "eos_token_id");
     if (done && field && !json_is_null(field)) {
         *told = true;
-        if (!json_is_array(field))
+        if (json_array_size(field) > END_LIMIT)
+            done =
+                attn_error_set(error, "%s: eos_token_id names %zu tokens, at most %d are possible",
+                               path, json_array_size(field), END_LIMIT);
+        else if (!json_is_array(field))
             done = add_json_id(manners, field, path, error);
         for (size_t n = 0; done && n < json_array_size(field); n++)
             done = add_json_id(manners, json_array_get(field, n), path, error);

@@ -429,6 +429,27 @@ static void test_manners_that_are_refused(void **state)
     }
 }
 
+/* Each is looked for among those before it. */
+static void test_a_long_list_of_end_tokens(void **state)
+{
+    (void)state;
+    struct attn_buffer config = {0};
+    attn_buffer_add_text(&config, "{\"eos_token_id\": [0");
+    for (int id = 1; id <= 1000; id++)
+        attn_buffer_format(&config, ", %d", id);
+    attn_buffer_add_text(&config, "]}");
+    char *folder = scratch_folder_create();
+    scratch_write_text(folder, "config.json", config.data);
+    struct model_source *source = open_path(folder);
+    struct model_manners manners;
+    struct attn_error error;
+    assert_false(model_source_manners(source, &manners, &error));
+    assert_message(&error, "eos_token_id names 1001 tokens, at most 1000");
+    model_source_close(source);
+    scratch_folder_remove(folder);
+    attn_buffer_release(&config);
+}
+
 static void test_handed_end_tokens(void **state)
 {
     (void)state;
@@ -500,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_manners_of_gguf),
         cmocka_unit_test(test_manners_of_a_directory),
         cmocka_unit_test(test_manners_that_are_refused),
+        cmocka_unit_test(test_a_long_list_of_end_tokens),
         cmocka_unit_test(test_handed_end_tokens),
         cmocka_unit_test(test_failing_allocations),
     };
