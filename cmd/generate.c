@@ -6,6 +6,7 @@
 #include "generate_look.h"
 #include "generate_prompts.h"
 #include "generate_written.h"
+#include "map_form.h"
 #include "output.h"
 #include "verb.h"
 
@@ -64,7 +65,8 @@ static bool write_text(struct generator *generator, const struct text *text,
     const bool looks = generator->options->look != NULL;
     struct trace *trace = NULL;
     struct written written = {0};
-    bool done = generator_start(generator, 1, count, &granted, error) &&
+    bool done = (!looks || map_form_check(generator->options->look, error)) &&
+                generator_start(generator, 1, count, &granted, error) &&
                 (!looks || trace_create(&trace, &generator->settings, count - 1, error));
     if (done) {
         generator_tell_seed(generator);

@@ -114,6 +114,19 @@ static bool encode(const struct generator *generator, const struct text *text,
     return true;
 }
 
+/* A tokenizer may have more tokens than the model has words. */
+static bool check_ids(const struct generator *generator, const char *name,
+                      const struct chat_tokens *tokens, size_t first, struct attn_error *error)
+{
+    const int64_t vocabulary = generator->settings.vocabulary;
+    for (size_t i = first; i < tokens->count; i++)
+        if (tokens->ids[i] >= vocabulary)
+            return attn_error_set(error,
+                                  "%s has token %ld, but the model's vocabulary ends at %lld", name,
+                                  (long)tokens->ids[i], (long long)vocabulary - 1);
+    return true;
+}
+
 /* The tokens of a text that is no turn: special spellings in it are read, so that a model's own
  * form can be written by hand. */
 static bool encode_plain(const struct generator *generator, const struct text *text,
@@ -126,7 +139,7 @@ static bool encode_plain(const struct generator *generator, const struct text *t
     for (size_t i = 0; done && i < encoding.token_count; i++)
         done = chat_tokens_add(tokens, &encoding.tokens[i].id, 1, error);
     encoding_release(&encoding);
-    return done;
+    return done && check_ids(generator, name, tokens, 0, error);
 }
 
 bool generator_encode_turn(const struct generator *generator, const struct text *text,
@@ -134,6 +147,7 @@ bool generator_encode_turn(const struct generator *generator, const struct text 
 {
     const struct tokenizer *tokenizer = generator->session.tokenizer;
     const char *system = generator->options->system;
+    const size_t first = tokens->count;
     struct encoding encoding;
     /* Only to see what the vocabulary has not. */
     if (!encode(generator, text, SPECIAL_PLAIN, name, &encoding, error))
@@ -145,7 +159,8 @@ bool generator_encode_turn(const struct generator *generator, const struct text 
         return false;
     return chat_template_add(generator->chat, tokenizer, CHAT_USER, text->data, text->size, tokens,
                              error) &&
-           chat_template_ask(generator->chat, tokenizer, tokens, error);
+           chat_template_ask(generator->chat, tokenizer, tokens, error) &&
+           check_ids(generator, name, tokens, first, error);
 }
 
 bool generator_encode(const struct generator *generator, const struct text *text, const char *name,

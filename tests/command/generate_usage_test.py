@@ -1,6 +1,8 @@
 """attn generate: what is refused, before any work and with the right status. Needs no model."""
-from tiny_gpt2 import POSITIONS, gpt2
-from tool import FOLDER, fails, file, succeeds, tap
+import json
+
+from tiny_gpt2 import POSITIONS, gpt2, write_weights
+from tool import FOLDER, attn, fails, file, succeeds, tap
 
 
 def refuses_values_that_cannot_be_read():
@@ -74,6 +76,27 @@ def a_model_without_a_chat_template_does_not_answer():
     fails(1, [model, "chat template"], "generate", "-m", model, "--chat", "a")
 
 
+def tokens_that_the_model_lacks_are_refused_before_any_work():
+    """A tokenizer with a token more than the table of words has rows."""
+    model, folder = gpt2("fewer-words", chat=True), FOLDER / "fewer-words"
+    config = json.loads((folder / "config.json").read_text())
+    config["vocab_size"] -= 1
+    (folder / "config.json").write_text(json.dumps(config))
+    write_weights(folder, config["vocab_size"])
+    succeeds("generate", "-m", model, "-n", "1", "-s", "1", "abc")
+    expected = f"token {config['vocab_size']}, but the model's vocabulary ends at {config['vocab_size'] - 1}"
+    fails(1, ["the text has", expected], "generate", "-m", model, "<|im_end|>")
+    fails(1, ["the text has", expected], "generate", "-m", model, "--chat", "a")
+    path = file("prompts-lacking.txt", "one\n" * 9 + "<|im_end|>\n")
+    fails(1, [f"{path}: line 10 has", expected], "generate", "-m", model, "--prompts", path)
+
+
+def a_picture_that_cannot_be_written_is_told_before_any_word():
+    path = str(FOLDER / "missing" / "x.html")
+    fails(1, [path, "no such folder"], "generate", "-m", gpt2(), "--look", path, "a")
+    assert attn("generate", "-m", gpt2(), "--look", path, "a").out == ""
+
+
 def a_manual_names_each_option():
     text = succeeds("help", "generate")
     for option in ("--model --prompt --file --n-predict --ctx-size --threads --seed --temp --top-k --top-p --min-p "
@@ -89,5 +112,7 @@ tap.run([
     texts_that_do_not_fit_are_refused,
     prompts_that_cannot_be_used_are_named_by_their_line,
     a_model_without_a_chat_template_does_not_answer,
+    tokens_that_the_model_lacks_are_refused_before_any_work,
+    a_picture_that_cannot_be_written_is_told_before_any_word,
     a_manual_names_each_option,
 ])
