@@ -44,7 +44,9 @@ static bool answer(struct conversation *conversation, struct attn_error *error)
 
     struct written written = {0};
     struct writing writing = {.texts = &written, .shown = true, .is_interrupted = &is_interrupted};
-    const struct sigaction ours = {.sa_handler = interrupt};
+    /* The second of an answer ends the tool: between two tokens, or in a long reading, nobody looks
+     * at the first. */
+    const struct sigaction ours = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;
     is_interrupted = 0;
     (void)sigaction(SIGINT, &ours, &before);
