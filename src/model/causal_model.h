@@ -68,9 +68,6 @@ const struct causal_model *causal_session_get_model(const struct causal_session 
 int64_t causal_session_length(const struct causal_session *session, int64_t sequence);
 void causal_session_truncate(struct causal_session *session, int64_t sequence, int64_t length);
 
-/* Bytes of the cache when full, and of all else that the session holds. */
-int64_t causal_session_bytes(const struct causal_session *session);
-
 enum causal_logits {
     CAUSAL_NONE, /* read only */
     CAUSAL_LAST, /* logits[sequences][vocabulary]: of each sequence's last token */

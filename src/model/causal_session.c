@@ -81,11 +81,11 @@ static bool allocate_arrays(struct causal_session *session, const struct causal_
     int64_t token = 0;
     for (size_t n = 0; n < count; n++)
         token += share_size(&shares[n]);
-    int64_t *bytes = &session->memory_bytes;
-    if (!attn_checked_multiply(token * (int64_t)sizeof(float), chunk, bytes) ||
-        (uint64_t)*bytes > SIZE_MAX)
+    int64_t bytes;
+    if (!attn_checked_multiply(token * (int64_t)sizeof(float), chunk, &bytes) ||
+        (uint64_t)bytes > SIZE_MAX)
         return attn_error_memory(error);
-    float *next = attn_workspace_reserve(&session->memory, &attn_allocator_default, (size_t)*bytes);
+    float *next = attn_workspace_reserve(&session->memory, &attn_allocator_default, (size_t)bytes);
     if (!next)
         return attn_error_memory(error);
     for (size_t n = 0; n < count; n++) {
@@ -179,11 +179,4 @@ void causal_session_truncate(struct causal_session *session, int64_t sequence, i
 {
     if (length < session->cache.lengths[sequence])
         session->cache.lengths[sequence] = length;
-}
-
-int64_t causal_session_bytes(const struct causal_session *session)
-{
-    int64_t cache = 0;
-    key_value_cache_bytes(&session->cache.settings, &cache);
-    return cache + session->memory_bytes + matrix_workspace_bytes(session->pass.workspace);
 }

@@ -10,7 +10,6 @@ struct causal_session {
     struct causal_session_settings settings; /* chunk is known */
     struct key_value_cache cache;
     struct attn_workspace memory; /* the floats of `pass` */
-    int64_t memory_bytes;
     struct causal_pass pass;
 
     int64_t *before;         /* [sequences]: lengths before a call */

@@ -97,7 +97,6 @@ bool matrix_workspace_create(struct matrix_workspace **workspace, const struct c
     take_shared(&made, rows, in, &parts);
     made.scratch = memory + parts.used;
     made.block_numbers = largest_block(in);
-    made.bytes = bytes;
     *result = made;
     *workspace = result;
     return true;
@@ -107,11 +106,6 @@ void matrix_workspace_destroy(struct matrix_workspace *workspace)
 {
     if (workspace)
         attn_allocator_default.release(attn_allocator_default.user, workspace);
-}
-
-int64_t matrix_workspace_bytes(const struct matrix_workspace *workspace)
-{
-    return workspace->bytes;
 }
 
 struct matrix_scratch matrix_scratch_of(const struct matrix_workspace *workspace, int thread)

@@ -29,7 +29,6 @@ struct matrix_workspace {
     char *scratch; /* of the threads */
     int64_t bytes_a_thread;
     int64_t block_numbers; /* that a thread's `weights` has room for */
-    int64_t bytes;         /* of all */
 };
 
 /* Numbers from one unpacked row to the next: whole cache lines, an odd count of them, so that the

@@ -26,7 +26,6 @@ struct matrix_workspace;
 bool matrix_workspace_create(struct matrix_workspace **workspace, const struct compute *compute,
                              int64_t rows, int64_t in, struct attn_error *error);
 void matrix_workspace_destroy(struct matrix_workspace *workspace); /* NULL is allowed */
-int64_t matrix_workspace_bytes(const struct matrix_workspace *workspace);
 
 enum matrix_output { MATRIX_SET, MATRIX_ADD /* y += …: the residual sum */ };
 
