@@ -38,8 +38,8 @@ struct attention_map {
  *
  * What a reader sees is the label as it is in the text: markup is escaped, each label is isolated
  * from its neighbours' writing direction, long labels are cut between grapheme clusters, and
- * control characters, which XML cannot hold and eyes cannot see, are shown by visible signs (␊, ␉,
- * …; a label of spaces as ␣). */
+ * control characters, which XML cannot hold and eyes cannot see, are shown by visible signs (↵, ⇥,
+ * ␛ …; a label of spaces as ␣). */
 bool draw_svg(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error);
 bool draw_png(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error);
 bool draw_html(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error);

@@ -79,6 +79,18 @@ static void add_spelled(struct attn_buffer *out, int32_t code)
     attn_buffer_format(out, code > 0xffff ? "\\u{%X}" : "\\u%04X", (unsigned)code);
 }
 
+/* Line ends and tabs, which ordinary texts have, by signs that common fonts have too: DejaVu Sans,
+ * often the only one, has no picture of a control character. */
+static void add_control(struct attn_buffer *out, int32_t code)
+{
+    if (code == '\n')
+        attn_buffer_add_text(out, "↵");
+    else if (code == '\t')
+        attn_buffer_add_text(out, "⇥");
+    else
+        add_code(out, code == 0x7f ? DELETE_PICTURE : FIRST_CONTROL_PICTURE + code);
+}
+
 void label_show(const char *label, size_t size, struct attn_buffer *out)
 {
     if (!size)
@@ -90,7 +102,7 @@ void label_show(const char *label, size_t size, struct attn_buffer *out)
         if (code < 0)
             attn_buffer_format(out, "\\x%02X", (unsigned char)label[at]);
         else if (is_control(code))
-            add_code(out, code == 0x7f ? DELETE_PICTURE : FIRST_CONTROL_PICTURE + code);
+            add_control(out, code);
         else if (blank && code == ' ')
             attn_buffer_add_text(out, "␣");
         else if (blank || must_be_spelled(code))

@@ -13,7 +13,8 @@ enum { LABEL_COLUMNS = 24 }; /* longer labels are cut beside a matrix */
 enum { FIRST_CONTROL_PICTURE = 0x2400, DELETE_PICTURE = 0x2421 };
 
 /* Appends any bytes as visible text: valid UTF-8 that every XML document and terminal may hold.
- *   control characters           ␊ ␉ … by their Unicode pictures
+ *   line ends, tabs              ↵ ⇥
+ *   other control characters     ␍ ␛ … by their Unicode pictures
  *   bytes that are not UTF-8     \xF0
  *   what eyes or XML cannot take \u202E (C1 controls, line separators, embeddings and overrides of
  *                                direction, noncharacters)

@@ -41,8 +41,8 @@ static void letters_stay_as_they_are(void **state)
 static void controls_become_pictures(void **state)
 {
     (void)state;
-    assert_shown("\n", "␊");
-    assert_shown("\t", "␉");
+    assert_shown("\n", "↵");
+    assert_shown("\t", "⇥");
     assert_shown("\v", "␋");
     assert_shown("a\rb\x1b[31m\x7f", "a␍b␛[31m␡");
     struct attn_buffer out = {0};

@@ -24,7 +24,7 @@ static void labels_are_padded_by_their_width(void **state)
                    "  screwdriver  0.500  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇\n"
                    "  你好         0.250  ▇▇▇▇▇▇▇▇▇▇▇▇\n"
                    "  e\xcc\x81            0.000\n"
-                   "  ␊            0.119  ▇▇▇▇▇▇\n");
+                   "  ↵            0.119  ▇▇▇▇▇▇\n");
 }
 
 static void nothing_gives_nothing(void **state)
