@@ -51,10 +51,17 @@ static const struct option option_table[] = {
     OPTION_ENTRY_END,
 };
 
-/* llama.cpp's way to say "no limit", "all", "draw one". */
-static bool is_minus_one(const char *value)
+/* A whole number from `minimum` on, or -1: llama.cpp's way to say "no limit", "all", "draw one". */
+static bool take_open_number(const char *name, const char *value, int64_t minimum, int64_t maximum,
+                             int64_t *number, struct attn_error *error)
 {
-    return strcmp(value, "-1") == 0;
+    *number = -1;
+    if (strcmp(value, "-1") == 0)
+        return true;
+    struct attn_error fault;
+    if (options_integer(name, value, minimum, maximum, number, &fault))
+        return true;
+    return attn_error_set(error, "%s, or -1", fault.message);
 }
 
 static bool take_text(const char *name, const char *value, const char **text,
@@ -107,18 +114,17 @@ static bool take_sampling(struct sampler_settings *sampler, int option, const ch
     case OPTION_REPEAT_PENALTY:
         return take_penalty(sampler, value, error);
     default:
-        sampler->repeat_last = -1;
-        return is_minus_one(value) || options_integer("--repeat-last-n", value, 0, INT32_MAX,
-                                                      &sampler->repeat_last, error);
+        return take_open_number("--repeat-last-n", value, 0, INT32_MAX, &sampler->repeat_last,
+                                error);
     }
 }
 
 static bool take_seed(struct generate_options *options, const char *value, struct attn_error *error)
 {
-    int64_t seed = 0;
-    options->seed_is_given = !is_minus_one(value);
-    if (options->seed_is_given && !options_integer("-s", value, 0, INT64_MAX, &seed, error))
+    int64_t seed;
+    if (!take_open_number("-s", value, 0, INT64_MAX, &seed, error))
         return false;
+    options->seed_is_given = seed >= 0;
     options->sampler.seed = (uint64_t)seed;
     return true;
 }
@@ -134,9 +140,7 @@ static bool take_option(void *user, int option, const char *value, struct attn_e
         options->interactive = true;
         return true;
     case 'n':
-        options->limit = -1;
-        return is_minus_one(value) ||
-               options_integer("-n", value, 1, INT32_MAX, &options->limit, error);
+        return take_open_number("-n", value, 1, INT32_MAX, &options->limit, error);
     case 'c':
         return options_integer("-c", value, 0, INT32_MAX, &options->context, error);
     case 's':

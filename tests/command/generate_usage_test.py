@@ -7,9 +7,9 @@ from tool import FOLDER, attn, fails, file, succeeds, tap
 
 def refuses_values_that_cannot_be_read():
     for option, value, expected in [
-            ("-n", "0", "1 to"), ("-n", "-2", "1 to"), ("-n", "many", "whole number"), ("-c", "-1", "0 to"),
-            ("-s", "x", "whole number"), ("-s", "-2", "whole number"), ("--top-k", "-1", "0 to"),
-            ("--top-k", "1.5", "whole number"), ("--repeat-last-n", "-2", "0 to")]:
+            ("-n", "0", "1 to 2147483647, or -1"), ("-n", "-2", "or -1"), ("-n", "many", "whole number"), ("-c", "-1", "0 to"),
+            ("-s", "x", "whole number"), ("-s", "-2", "from 0 on, or -1"), ("--top-k", "-1", "0 to"),
+            ("--top-k", "1.5", "whole number"), ("--repeat-last-n", "-2", "0 to 2147483647, or -1")]:
         fails(2, ["attn generate: ", option, f"'{value}'", expected], "generate", "a", option, value)
     for option in ["--temp", "--top-p", "--min-p", "--repeat-penalty"]:
         for value in ["", "x", "nan", "inf", "0x1", "-1", "1e999", " 1", "1 "]:
