@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "generate_chat.h"
 #include "generate_look.h"
 #include "generate_prompts.h"
@@ -100,7 +101,8 @@ static bool run(const struct generate_options *options, struct attn_error *error
         texts.file = options->prompts;
     const bool has_text = options->prompts || generate_options_have_text(options);
     const enum input_form form = options->prompts ? INPUT_LINES : INPUT_ONE_TEXT;
-    bool done = (!has_text || input_read(&texts, form, &input, error)) &&
+    bool done = (!options->look || attn_file_check_write(options->look, error)) &&
+                (!has_text || input_read(&texts, form, &input, error)) &&
                 generator_open(&generator, options, error);
     if (done) {
         char name[256] = "";

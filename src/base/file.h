@@ -26,6 +26,11 @@ bool attn_file_read(const char *path, size_t limit, char **data, size_t *size,
  * a pipe) is written to directly. */
 bool attn_file_write(const char *path, const void *data, size_t size, struct attn_error *error);
 
+/* Whether attn_file_write could begin to write `path` now: for what is written at the end of long
+ * work. Leaves no trace; a pipe or a device is not
+ * opened and passes. */
+bool attn_file_check_write(const char *path, struct attn_error *error);
+
 /* directory + "/" + name in newly allocated memory, NULL when there is none. */
 char *attn_path_join(const char *directory, const char *name);
 

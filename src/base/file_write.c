@@ -139,6 +139,20 @@ bool attn_file_writer_open(struct attn_file_writer *writer, const char *path,
     return set_write_error(error, path, number);
 }
 
+bool attn_file_check_write(const char *path, struct attn_error *error)
+{
+    struct stat existing;
+    const bool is_special =
+        stat(path, &existing) == 0 && !S_ISREG(existing.st_mode) && !S_ISDIR(existing.st_mode);
+    struct attn_file_writer writer;
+    if (is_special) /* opening a pipe waits for its reader, and closing it is an end for him */
+        return true;
+    if (!attn_file_writer_open(&writer, path, error))
+        return false;
+    attn_file_writer_abandon(&writer);
+    return true;
+}
+
 bool attn_file_writer_add(struct attn_file_writer *writer, const void *data, size_t size,
                           struct attn_error *error)
 {

@@ -386,6 +386,30 @@ static void write_is_not_stopped_by_what_a_crash_left(void **state)
     assert_int_equal(scratch_count(*state), 4);
 }
 
+static void a_check_tells_what_writing_would(void **state)
+{
+    struct attn_error error;
+    scratch_write_text(*state, "file", "kept");
+    const char *const names[] = {"file", "new", "none/file", "."};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = attn_path_join(*state, names[i]);
+        const bool can = i < 2;
+        assert_int_equal(attn_file_check_write(path, &error), can);
+        if (!can)
+            assert_message(&error, path);
+        free(path);
+    }
+    assert_int_equal(scratch_count(*state), 1);
+    char *text = scratch_read_text(*state, "file");
+    assert_string_equal(text, "kept");
+    free(text);
+
+    char *pipe = attn_path_join(*state, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_true(attn_file_check_write(pipe, &error)); /* and does not wait for a reader */
+    free(pipe);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -409,6 +433,7 @@ int main(void)
         TEST(write_to_standard_output_keeps_what_is_there),
         TEST(write_respects_a_read_only_file),
         TEST(write_is_not_stopped_by_what_a_crash_left),
+        TEST(a_check_tells_what_writing_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

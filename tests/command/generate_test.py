@@ -216,8 +216,14 @@ def a_full_disk_is_told():
     with open("/dev/full", "wb") as full:
         fails(1, ["standard output", "No space left"], "generate", "-m", gpt2(), *GREEDY, "-n", "3", PROMPT,
               stdout=full)
-    result = attn("generate", "-m", gpt2(), *GREEDY, "-n", "3", "--look", str(FOLDER / "none" / "x.html"), PROMPT)
-    assert result.status == 1 and "none" in result.err, result.err
+
+
+def a_picture_that_cannot_be_written_is_told_before_any_word():
+    fails(1, ["x.html", "no such folder"], "generate", "-m", gpt2(), *GREEDY, "-n", "3", "--look",
+          str(FOLDER / "none" / "x.html"), PROMPT)
+    folder = FOLDER / "folder.html"
+    folder.mkdir(exist_ok=True)
+    fails(1, "folder.html", "generate", "-m", gpt2(), *GREEDY, "-n", "3", "--look", str(folder), PROMPT)
 
 
 tap.run([
@@ -240,4 +246,5 @@ tap.run([
     a_conversation_ends_with_the_context,
     what_is_no_text_is_left_out_of_a_conversation,
     a_full_disk_is_told,
+    a_picture_that_cannot_be_written_is_told_before_any_word,
 ])
