@@ -128,7 +128,7 @@ static bool embed_windows(const struct session *session, const struct embedding_
     for (size_t begin = 0; begin < input->count; begin += WINDOW) {
         size_t rest = input->count - begin;
         size_t count = rest < WINDOW ? rest : WINDOW;
-        progress_show("embed", begin, input->count);
+        progress_show("embed", begin, input->count, "texts");
         bool computed = embedding_compute(session->bert, &session->compute, settings,
                                           encodings + begin, count, vectors, error);
         progress_end();

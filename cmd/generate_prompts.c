@@ -70,7 +70,7 @@ static bool write_all(struct generator *generator, const struct input *input,
     for (size_t first = 0; first < input->count; first += (size_t)granted) {
         const size_t rest = input->count - first;
         const size_t count = rest < (size_t)granted ? rest : (size_t)granted;
-        progress_show("generate", first, input->count);
+        progress_show("generate", first, input->count, "texts");
         bool done =
             write_some(generator, input->texts + first, prompts + first, first, count, error);
         progress_end();

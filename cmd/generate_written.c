@@ -45,10 +45,32 @@ static bool add_text(struct writing *writing, int64_t sequence, const char *text
     return !writing->has_failed;
 }
 
+static bool is_interrupted(const struct writing *writing)
+{
+    return writing->is_interrupted && *writing->is_interrupted;
+}
+
+/* A long prompt. */
+static bool take_reading(void *user, int64_t tokens, int64_t all)
+{
+    struct writing *writing = user;
+    progress_show("generate", (size_t)tokens, (size_t)all, "tokens read");
+    writing->shows_progress = true;
+    return !is_interrupted(writing);
+}
+
+static void clear_progress(struct writing *writing)
+{
+    if (writing->shows_progress)
+        progress_end();
+    writing->shows_progress = false;
+}
+
 static bool take_token(void *user, const struct written_token *token)
 {
     struct writing *writing = user;
     struct written *written = &writing->texts[token->sequence];
+    clear_progress(writing);
     if (writing->has_failed)
         return false;
     if (!reserve_token(written)) {
@@ -58,13 +80,14 @@ static bool take_token(void *user, const struct written_token *token)
     written->ids[written->count] = token->id;
     written->log_probabilities[written->count++] = (float)token->log_probability;
     return add_text(writing, token->sequence, token->text, token->text_size) &&
-           !(writing->is_interrupted && *writing->is_interrupted);
+           !is_interrupted(writing);
 }
 
 static void take_end(void *user, int64_t sequence, enum generation_end end, const char *text,
                      size_t size)
 {
     struct writing *writing = user;
+    clear_progress(writing);
     writing->texts[sequence].end = end;
     if (!writing->has_failed)
         (void)add_text(writing, sequence, text, size);
@@ -75,10 +98,15 @@ bool writing_run(struct writing *writing, const struct generator *generator,
                  int64_t prompt_count, const struct model_observer *observer,
                  struct attn_error *error)
 {
-    const struct generation_listener listener = {
-        .token = take_token, .end = take_end, .user = writing, .observer = observer};
-    if (!generate(generator->texts, generator->session.tokenizer, settings, prompts, prompt_count,
-                  &listener, error))
+    const struct generation_listener listener = {.token = take_token,
+                                                 .end = take_end,
+                                                 .reading = take_reading,
+                                                 .user = writing,
+                                                 .observer = observer};
+    const bool done = generate(generator->texts, generator->session.tokenizer, settings, prompts,
+                               prompt_count, &listener, error);
+    clear_progress(writing);
+    if (!done)
         return false;
     if (writing->has_failed)
         *error = writing->error;

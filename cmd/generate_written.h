@@ -23,6 +23,7 @@ struct writing {
     struct written *texts;                       /* [sequences], from zeros */
     bool shown;                                  /* on standard output, as it comes */
     const volatile sig_atomic_t *is_interrupted; /* ends the texts where it is not 0; may be NULL */
+    bool shows_progress;                         /* of a long prompt, on standard error */
     bool has_failed;                             /* with `error` */
     struct attn_error error;
 };

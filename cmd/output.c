@@ -47,7 +47,7 @@ bool progress_is_shown(void)
     return isatty(STDERR_FILENO);
 }
 
-void progress_show(const char *verb, size_t done, size_t total)
+void progress_show(const char *verb, size_t done, size_t total, const char *units)
 {
     enum { BAR_WIDTH = 30 };
     if (!progress_is_shown())
@@ -57,7 +57,7 @@ void progress_show(const char *verb, size_t done, size_t total)
     memset(bar, '.', BAR_WIDTH);
     memset(bar, '#', full < BAR_WIDTH ? full : BAR_WIDTH);
     bar[BAR_WIDTH] = '\0';
-    fprintf(stderr, "\rattn %s: [%s] %zu of %zu texts", verb, bar, done, total);
+    fprintf(stderr, "\rattn %s: [%s] %zu of %zu %s", verb, bar, done, total, units);
 }
 
 void progress_end(void)

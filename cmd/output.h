@@ -20,9 +20,9 @@ bool output_has_color(void);
 /* Standard error is a terminal: progress may be shown there. */
 bool progress_is_shown(void);
 
-/* Shows "attn VERB: done of total texts" in place of the line before; progress_end clears it. Both
+/* Shows "attn VERB: done of total units" in place of the line before; progress_end clears it. Both
  * do nothing where progress is not shown. */
-void progress_show(const char *verb, size_t done, size_t total);
+void progress_show(const char *verb, size_t done, size_t total, const char *units);
 void progress_end(void);
 
 #endif

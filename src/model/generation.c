@@ -153,35 +153,50 @@ static void finish(struct generation *generation)
     free(generation->ids);
 }
 
-/* An observer's read must fit one chunk: all chunks but the last are read here. How many tokens
- * those are goes to *begin. */
-static bool observe_begin(struct generation *generation, const struct writer *writer,
-                          int64_t *begin, struct attn_error *error)
+static bool end(struct generation *generation, int64_t n, enum generation_end how,
+                struct attn_error *error)
 {
-    const int64_t chunk = causal_session_get_settings(generation->session)->chunk;
-    bool done = true;
-    for (*begin = writer->read; done && writer->count - *begin > chunk; *begin += chunk) {
-        const int64_t starts[] = {0, chunk};
-        const struct causal_input input = {
-            .sequences = 1, .starts = starts, .ids = writer->ids + *begin, .want = CAUSAL_NONE};
-        done = causal_session_read(generation->session, &input, generation->listener->observer,
-                                   NULL, error);
-    }
-    return done;
+    struct writer *writer = &generation->writers[n];
+    writer->ended = true;
+    if (!written_text_end(&writer->text))
+        return attn_error_memory(error);
+    if (generation->listener->end)
+        generation->listener->end(generation->listener->user, n, how,
+                                  written_text_shown(&writer->text), writer->text.shown);
+    return true;
 }
 
-/* Reads what the writers have not read yet: `fresh` says whether that is the prompt or a token. */
+/* All chunks of one prompt but the last: an observer's read must fit one, and a long prompt takes
+ * so long that the listener may want to end it. */
+static bool read_begin(struct generation *generation, struct attn_error *error)
+{
+    const struct generation_listener *listener = generation->listener;
+    struct writer *writer = &generation->writers[0];
+    const int64_t chunk = causal_session_get_settings(generation->session)->chunk;
+    while (writer->count - writer->read > chunk) {
+        const int64_t starts[] = {0, chunk};
+        const struct causal_input input = {.sequences = 1,
+                                           .starts = starts,
+                                           .ids = writer->ids + writer->read,
+                                           .want = CAUSAL_NONE};
+        if (!causal_session_read(generation->session, &input, listener->observer, NULL, error))
+            return false;
+        writer->read += chunk;
+        if (listener->reading && !listener->reading(listener->user, writer->read, writer->count))
+            return end(generation, 0, GENERATION_REFUSED, error);
+    }
+    return true;
+}
+
+/* Reads what the writers have not read yet: `fresh` says whether that is the prompt, or a token. */
 static bool read_next(struct generation *generation, bool fresh, struct attn_error *error)
 {
     int64_t sequences = 0, tokens = 0;
     for (int64_t n = 0; n < generation->prompt_count; n++) {
         const struct writer *writer = &generation->writers[n];
-        int64_t begin = fresh ? writer->read : writer->count - 1;
+        const int64_t begin = fresh ? writer->read : writer->count - 1;
         if (writer->ended)
             continue;
-        if (fresh && generation->listener->observer &&
-            !observe_begin(generation, writer, &begin, error))
-            return false;
         const int64_t count = writer->count - begin;
         memcpy(generation->ids + tokens, writer->ids + begin, (size_t)count * sizeof *writer->ids);
         generation->slots[sequences++] = n;
@@ -195,19 +210,6 @@ static bool read_next(struct generation *generation, bool fresh, struct attn_err
                                        .want = CAUSAL_LAST};
     return causal_session_read(generation->session, &input, generation->listener->observer,
                                generation->logits, error);
-}
-
-static bool end(struct generation *generation, int64_t n, enum generation_end how,
-                struct attn_error *error)
-{
-    struct writer *writer = &generation->writers[n];
-    writer->ended = true;
-    if (!written_text_end(&writer->text))
-        return attn_error_memory(error);
-    if (generation->listener->end)
-        generation->listener->end(generation->listener->user, n, how,
-                                  written_text_shown(&writer->text), writer->text.shown);
-    return true;
 }
 
 static bool is_end(const struct generation_settings *settings, int32_t id)
@@ -308,6 +310,10 @@ static bool run(struct generation *generation, struct attn_error *error)
                 return false;
         return true;
     }
+    if (generation->prompt_count == 1 && !read_begin(generation, error))
+        return false;
+    if (generation->prompt_count == 1 && generation->writers[0].ended)
+        return true;
     for (bool fresh = true; left > 0; fresh = false)
         if (!read_next(generation, fresh, error) || !write_all(generation, &left, error))
             return false;

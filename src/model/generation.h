@@ -39,6 +39,9 @@ struct generation_listener {
     /* A sequence's end, with the rest of its text. May be NULL. */
     void (*end)(void *user, int64_t sequence, enum generation_end end, const char *text,
                 size_t text_size);
+    /* One prompt that is longer than a chunk: after each chunk but the last, tokens read of all;
+     * false ends the sequence, which then holds those. May be NULL. */
+    bool (*reading)(void *user, int64_t tokens, int64_t all);
     void *user;
     const struct model_observer *observer; /* of every read of one sequence; may be NULL */
 };
@@ -57,7 +60,7 @@ struct prompt {
  * drawn and not read, an end token too. So a sequence holds at its end, beside what it held before,
  * its prompt and all but the last of what was told, or all of it where an end token came.
  *
- * With an observer there is one prompt, and a long one is read chunk by chunk. A tokenizer NULL:
+ * With an observer there is one prompt. A tokenizer NULL:
  * tokens have no text, and there are no stop strings. After a failure sequences hold what was read
  * until then, and no end is told of those that had not ended. */
 bool generate(struct causal_session *session, const struct tokenizer *tokenizer,

@@ -311,6 +311,62 @@ static void test_a_prompt_that_is_read_in_part(void **state)
     world_close(&world);
 }
 
+/* How far a prompt was read, and when its reading is refused. */
+struct reading {
+    struct told told;
+    int64_t calls, tokens, all;
+    int64_t wanted; /* calls, of which the last one refuses; 0: all */
+};
+
+static bool take_reading(void *user, int64_t tokens, int64_t all)
+{
+    struct reading *reading = user;
+    assert_true(tokens > reading->tokens && tokens < all);
+    reading->tokens = tokens;
+    reading->all = all;
+    return ++reading->calls != reading->wanted;
+}
+
+static void take_reading_end(void *user, int64_t sequence, enum generation_end end,
+                             const char *text, size_t text_size)
+{
+    take_end(&((struct reading *)user)->told, sequence, end, text, text_size);
+}
+
+static void test_a_long_prompt_tells_how_far_it_is_read(void **state)
+{
+    (void)state;
+    struct world world = world_open("tiny_llama");
+    const int64_t count = several[0].count;
+    assert_true(count >= 3);
+    const struct causal_session_settings shape = {
+        .sequences = 1, .capacity = 32, .chunk = 1, .cache = CACHE_F32};
+    for (int64_t wanted = 0; wanted < count; wanted++) {
+        struct causal_session *session;
+        struct attn_error error;
+        assert_true(
+            causal_session_create(&session, world.scene.model, &world.compute, &shape, &error));
+        struct reading reading = {.wanted = wanted};
+        const struct generation_listener listener = {
+            .end = take_reading_end, .reading = take_reading, .user = &reading};
+        struct generation_settings settings = greedy();
+        settings.limit = 2;
+        if (!generate(session, NULL, &settings, several, 1, &listener, &error))
+            fail_msg("%s", error.message);
+        const int64_t calls = wanted > 0 ? wanted : count - 1;
+        assert_int_equal(reading.calls, calls);
+        assert_int_equal(reading.tokens, calls);
+        assert_int_equal(reading.all, count);
+        assert_true(reading.told.of[0].ended);
+        assert_int_equal(reading.told.of[0].end,
+                         wanted > 0 ? GENERATION_REFUSED : GENERATION_LIMIT);
+        assert_int_equal(causal_session_length(session, 0), wanted > 0 ? wanted : count + 1);
+        told_release(&reading.told);
+        causal_session_destroy(session);
+    }
+    world_close(&world);
+}
+
 static void test_an_observer_sees_every_read(void **state)
 {
     (void)state;
@@ -355,6 +411,7 @@ int main(void)
         cmocka_unit_test(test_a_stop_string),
         cmocka_unit_test(test_a_text_goes_on),
         cmocka_unit_test(test_a_prompt_that_is_read_in_part),
+        cmocka_unit_test(test_a_long_prompt_tells_how_far_it_is_read),
         cmocka_unit_test(test_an_observer_sees_every_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
