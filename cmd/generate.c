@@ -66,8 +66,7 @@ static bool write_text(struct generator *generator, const struct text *text,
     const bool looks = generator->options->look != NULL;
     struct trace *trace = NULL;
     struct written written = {0};
-    bool done = (!looks || map_form_check(generator->options->look, error)) &&
-                generator_start(generator, 1, count, &granted, error) &&
+    bool done = generator_start(generator, 1, count, &granted, error) &&
                 (!looks || trace_create(&trace, &generator->settings, count - 1, error));
     if (done) {
         generator_tell_seed(generator);

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/file_write.h"
 #include "output.h"
 
 bool map_form_choose(const char *option, const char *path, map_draw **draw,
@@ -28,18 +26,6 @@ bool map_form_choose(const char *option, const char *path, map_draw **draw,
         }
     return attn_error_set(error, "%s is '%s', but must end with .json, .npy, .svg, .png or .html",
                           option, path);
-}
-
-bool map_form_check(const char *path, struct attn_error *error)
-{
-    struct stat existing;
-    struct attn_file_writer writer;
-    if (stat(path, &existing) == 0 && !S_ISREG(existing.st_mode))
-        return true; /* who reads a pipe would see it end */
-    if (!attn_file_writer_open(&writer, path, error))
-        return false;
-    attn_file_writer_abandon(&writer);
-    return true;
 }
 
 bool map_form_write(const char *verb, const char *path, map_draw *draw,

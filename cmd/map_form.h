@@ -13,10 +13,6 @@ typedef bool map_draw(const struct attention_map *map, struct attn_buffer *out,
 bool map_form_choose(const char *option, const char *path, map_draw **draw,
                      struct attn_error *error);
 
-/* Whether the file can be made: to know that before what is drawn has been computed for long.
- * Leaves what was there. */
-bool map_form_check(const char *path, struct attn_error *error);
-
 /* Draws the map to the file; progress says so. `verb` is the tool's. */
 bool map_form_write(const char *verb, const char *path, map_draw *draw,
                     const struct attention_map *map, struct attn_error *error);
