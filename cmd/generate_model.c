@@ -88,7 +88,6 @@ bool generator_start(struct generator *generator, int64_t sequences, int64_t lon
     struct causal_session_settings settings = {
         .sequences = sequences,
         .capacity = capacity(generator, longest),
-        .chunk = options->look ? longest : 0,
         .cache = options->cache,
         .precision = options->precision,
     };
