@@ -4,7 +4,7 @@ import ctypes
 from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from functools import partial
 
-TYPES = {"f32": 0, "bool": 1, "f64": 2, "f16": 3, "bf16": 4, "i8": 5}
+TYPES = {"f32": 0, "bool": 1, "f64": 2, "f16": 3, "bf16": 4, "i8": 5, "i32": 6}
 PRECISIONS = {"exact": 0, "bf16": 1}
 SUCCESS = 0
 
@@ -54,6 +54,15 @@ class Gradients(Structure):
     _fields_ = [("size", c_size_t), *((name, POINTER(Tensor)) for name in ("q", "k", "v", "bias", "sinks"))]
 
 
+class Inspection(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        *((name, POINTER(Tensor)) for name in ("top_weights", "top_keys", "entropy", "maximum", "key_sums")),
+        ("query_begin", c_int64),
+        ("query_end", c_int64),
+    ]
+
+
 class Options(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -77,7 +86,8 @@ class Attention:
             getattr(attn, name).restype = c_char_p
         options = Options()
         for struct, initialise in ((options, attn.attn_options_init), (Params(), attn.attn_params_init),
-                                   (Gradients(), attn.attn_gradients_init)):  # fmt: skip
+                                   (Gradients(), attn.attn_gradients_init),
+                                   (Inspection(), attn.attn_inspection_init)):  # fmt: skip
             initialise(byref(struct))
             if struct.size != ctypes.sizeof(struct):
                 raise RuntimeError(f"{path} is of another version than bench/libattn.py: a struct of "

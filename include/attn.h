@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 4
+#define ATTN_VERSION_MINOR 5
 #define ATTN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -57,7 +57,8 @@ typedef enum attn_type {
     ATTN_F64 = 2,  /* IEEE 754 binary64, for checking: plain C, all sums in f64 */
     ATTN_F16 = 3,  /* IEEE 754 binary16 */
     ATTN_BF16 = 4, /* the upper half of a binary32 */
-    ATTN_I8 = 5    /* a signed byte, times the scale of its row (params.key_scales, value_scales) */
+    ATTN_I8 = 5,   /* a signed byte, times the scale of its row (params.key_scales, value_scales) */
+    ATTN_I32 = 6   /* a signed integer: places of keys, which attn_inspect writes */
 } attn_type;
 
 /* A view of four axes: [batch, head, length, dim]. Element (b, h, i, c) stands at
@@ -431,7 +432,10 @@ typedef enum attn_operation {
     ATTN_OPERATION_FORWARD = 0,
     ATTN_OPERATION_DECODE = 1,
     ATTN_OPERATION_WEIGHTS = 2,
-    ATTN_OPERATION_BACKWARD = 3 /* of the gradients of q, k and v, in f32; d_o like o */
+    ATTN_OPERATION_BACKWARD = 3, /* of the gradients of q, k and v, in f32; d_o like o */
+    /* of everything in an attn_inspection, with the 8 largest weights of a row: */
+    ATTN_OPERATION_INSPECT = 4,        /* attn_inspect */
+    ATTN_OPERATION_FORWARD_INSPECT = 5 /* attn_forward_inspect */
 } attn_operation;
 
 /* How a call would be done. */
@@ -452,8 +456,8 @@ typedef struct attn_explanation {
 /* Tells how a call with these arguments would be done, checking them as the call would. q, k, v and
  * o need shapes, strides and types; where their data is NULL, what depends on addresses (overlap,
  * alignment) is not checked. What params point to must be there. v and o are not looked at for
- * ATTN_OPERATION_WEIGHTS and may be NULL. Errors as for the operation; ATTN_ERROR_ARGUMENT also for
- * an unknown operation or size. */
+ * ATTN_OPERATION_WEIGHTS and ATTN_OPERATION_INSPECT and may be NULL. Errors as for the operation;
+ * ATTN_ERROR_ARGUMENT also for an unknown operation or size. */
 ATTN_API attn_status attn_explain(attn_context *context, attn_operation operation,
                                   const attn_params *params, const attn_tensor *q,
                                   const attn_tensor *k, const attn_tensor *v, const attn_tensor *o,
@@ -479,7 +483,67 @@ ATTN_API attn_status attn_weights(attn_context *context, const attn_params *para
                                   const attn_tensor *stats, const int64_t begin[4],
                                   const attn_tensor *weights);
 
-/* "0.4.0": the version of the library that runs, which may be newer than this header. */
+/* The most weights of a row that an inspection names. */
+#define ATTN_TOP_LIMIT 64
+
+/* What is told of the weights, each where its tensor is not NULL. All are written, of any strides.
+ * Weights are those of attn_weights: before dropout, and with a sink in their denominator. Numbers
+ * are F32, or F64 with f64 tensors. */
+typedef struct attn_inspection {
+    size_t size; /* sizeof(attn_inspection), set by attn_inspection_init */
+
+    /* The k largest weights of each row and where their keys stand, both [B, H, Lq, k], 1 ≤ k ≤
+     * ATTN_TOP_LIMIT, both or neither: largest first, of equal scores the lower key first. top_keys
+     * is I32: rows of the tensor k; with a block table they count from the begin of the query's own
+     * sequence. Where a row keeps fewer keys, the rest is weight 0 and key −1. */
+    const attn_tensor *top_weights;
+    const attn_tensor *top_keys;
+
+    /* [B, H, Lq, 1]: −Σ p·ln p over the row's weights, in nats, its sink's share among them; 0 in a
+     * row without a key. Σ e^(s−m)·(s−m) is kept beside l as the keys pass by: ln l − t/l. */
+    const attn_tensor *entropy;
+
+    /* [B, H, Lq, 1]: the row's largest weight, 0 in a row without a key. */
+    const attn_tensor *maximum;
+
+    /* [B, H, Lk, 1]: what each key receives, Σ of its weights over the queries query_begin..
+     * query_end−1, which are rows of q; by default all. 0 for a key that none of them keeps. Costs
+     * a second pass over Q·Kᵀ. */
+    const attn_tensor *key_sums;
+    int64_t query_begin, query_end; /* default 0, INT64_MAX; cut off at Lq */
+} attn_inspection;
+
+/* Nothing wanted. */
+ATTN_API void attn_inspection_init(attn_inspection *inspection);
+
+/* Looks into the weights that attn_forward used, from its row statistics, without ever holding more
+ * of them than a tile a thread: memory beside the outputs is O(L).
+ *   q, k, params  as given to attn_forward
+ *   stats         as written by it, in a context of the same ISA
+ *
+ * The top weights are those of attn_weights bit for bit, and all results are the same for any
+ * number of threads and any strides, whatever else is asked for. A row in which a score is NaN or
+ * +inf gives NaN weights, entropy and maximum, and which keys it names is not promised; a key that
+ * such a row keeps has a sum of NaN.
+ *
+ * Errors as for attn_weights, and: ATTN_ERROR_ARGUMENT: inspection is NULL or its size unknown, one
+ * of top_weights and top_keys without the other, query_begin < 0 or > query_end. ATTN_ERROR_SHAPE:
+ * a k out of range, more than INT32_MAX keys with top_keys. ATTN_ERROR_UNSUPPORTED: key_sums of
+ * packed sequences with a block table, where a key has no place in the tensors. */
+ATTN_API attn_status attn_inspect(attn_context *context, const attn_params *params,
+                                  const attn_tensor *q, const attn_tensor *k,
+                                  const attn_tensor *stats, const attn_inspection *inspection);
+
+/* attn_forward, and on the same way through the keys what attn_inspect would tell of it: the bits
+ * of o and stats are those of attn_forward, and the bits of the inspection those of attn_inspect.
+ * stats may be NULL. Errors of both. */
+ATTN_API attn_status attn_forward_inspect(attn_context *context, const attn_params *params,
+                                          const attn_tensor *q, const attn_tensor *k,
+                                          const attn_tensor *v, const attn_tensor *o,
+                                          const attn_tensor *stats,
+                                          const attn_inspection *inspection);
+
+/* "0.5.0": the version of the library that runs, which may be newer than this header. */
 ATTN_API const char *attn_version(void);
 
 #ifdef __cplusplus

@@ -55,24 +55,10 @@ static attn_status run_items(struct double_run *run, struct attn_context *contex
     return ATTN_SUCCESS;
 }
 
-/* m = max_j s_j, not below the sink. */
-static double row_maximum(const struct attn_double_row *row, double sink)
-{
-    double m = sink;
-    for (int n = 0; n < 2; n++)
-        for (int64_t j = row->spans[n].begin; j < row->spans[n].end; j++)
-            if (row->scores[j] > m)
-                m = row->scores[j];
-    return m;
-}
-
-/* l = Σ_j exp(s_j − m) and output = Σ_j exp(s_j − m)·v_j, there times the factors of dropout;
- * returns l. */
-static double blend_row(struct attn_double_row *row, const struct attn_problem *problem, double m,
-                        double sink)
+/* output = Σ_j exp(s_j − m)·v_j, times the factors of dropout. */
+static void blend_row(struct attn_double_row *row, const struct attn_problem *problem, double m)
 {
     int64_t key_head = attn_key_head(problem, row->head);
-    double l = sink == -INFINITY ? 0.0 : exp(sink - m);
     for (int64_t c = 0; c < problem->d_v; c++)
         row->output[c] = 0.0;
     for (int n = 0; n < 2; n++)
@@ -80,7 +66,6 @@ static double blend_row(struct attn_double_row *row, const struct attn_problem *
             if (row->scores[j] == -INFINITY)
                 continue;
             double p = exp(row->scores[j] - m);
-            l += p;
             if (problem->has_dropout)
                 p *= row->factors[j];
             struct attn_row_place place = attn_row_place_of(problem, &row->sequence, j);
@@ -88,7 +73,6 @@ static double blend_row(struct attn_double_row *row, const struct attn_problem *
             for (int64_t c = 0; c < problem->d_v; c++)
                 row->output[c] += p * v[c * problem->v.stride[3]];
         }
-    return l;
 }
 
 static void forward_row(void *state, int64_t item, int thread)
@@ -103,9 +87,9 @@ static void forward_row(void *state, int64_t item, int thread)
     attn_double_row_score(&row, run->kernels, problem);
     if (problem->has_dropout)
         attn_double_row_drop(&row, run->kernels, problem);
-    double sink = problem->sinks ? (double)problem->sinks[h] : -INFINITY;
-    double m = row_maximum(&row, sink);
-    double l = blend_row(&row, problem, m, sink);
+    double m, l;
+    attn_double_row_sum(&row, problem, &m, &l);
+    blend_row(&row, problem, m);
 
     for (int64_t c = 0; c < problem->d_v; c++)
         *double_element(&problem->o, b, h, i, c) = l == 0.0 ? 0.0 : row.output[c] / l;

@@ -7,9 +7,10 @@
 #define ATTN_ATTENTION_DOUBLE_H
 
 #include "attention/backward_problem.h"
+#include "attention/inspection.h"
 
-/* Bytes of workspace that one thread takes for forward and weights, and for backward; −1 where they
- * leave 64 bits. */
+/* Bytes of workspace that one thread takes for forward, weights and inspection, and for backward;
+ * −1 where they leave 64 bits. */
 int64_t attn_double_bytes(const struct attn_problem *problem);
 int64_t attn_double_backward_bytes(const struct attn_problem *problem);
 
@@ -21,6 +22,11 @@ attn_status attn_double_forward(struct attn_context *context, const struct attn_
 attn_status attn_double_weights(struct attn_context *context, const struct attn_problem *problem,
                                 const attn_tensor *stats, const int64_t begin[4],
                                 const attn_tensor *weights);
+
+/* What is wanted of the rows' weights; problem->stats are those of the forward pass, or computed
+ * again where their data is NULL: either way the bits are the same. ATTN_ERROR_MEMORY. */
+attn_status attn_double_inspect(struct attn_context *context, const struct attn_problem *problem,
+                                const struct attn_inspected *inspected);
 
 /* The gradients that `backward` wants; batch, heads, queries and keys are not 0. ATTN_ERROR_MEMORY.
  */

@@ -185,6 +185,22 @@ void attn_double_row_score(struct attn_double_row *row, const struct attn_kernel
     each_block(row, kernels, problem, score_block);
 }
 
+void attn_double_row_sum(const struct attn_double_row *row, const struct attn_problem *problem,
+                         double *m, double *l)
+{
+    double sink = problem->sinks ? (double)problem->sinks[row->head] : -INFINITY;
+    *m = sink;
+    for (int n = 0; n < 2; n++)
+        for (int64_t j = row->spans[n].begin; j < row->spans[n].end; j++)
+            if (row->scores[j] > *m)
+                *m = row->scores[j];
+    *l = sink == -INFINITY ? 0.0 : exp(sink - *m);
+    for (int n = 0; n < 2; n++)
+        for (int64_t j = row->spans[n].begin; j < row->spans[n].end; j++)
+            if (row->scores[j] != -INFINITY)
+                *l += exp(row->scores[j] - *m);
+}
+
 void attn_double_row_drop(struct attn_double_row *row, const struct attn_kernels *kernels,
                           const struct attn_problem *problem)
 {

@@ -38,6 +38,11 @@ void attn_double_row_narrow(struct attn_double_row *row, int64_t begin, int64_t 
 void attn_double_row_score(struct attn_double_row *row, const struct attn_kernels *kernels,
                            const struct attn_problem *problem);
 
+/* m and l of the scores, the sink among them: m = max_j s_j and l = Σ_j exp(s_j − m), in the order
+ * in which the forward pass adds. */
+void attn_double_row_sum(const struct attn_double_row *row, const struct attn_problem *problem,
+                         double *m, double *l);
+
 /* Fills row->factors within the spans; with dropout only. */
 void attn_double_row_drop(struct attn_double_row *row, const struct attn_kernels *kernels,
                           const struct attn_problem *problem);

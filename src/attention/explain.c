@@ -9,6 +9,7 @@
 #include "attention/decode_plan.h"
 #include "attention/double.h"
 #include "attention/forward_plan.h"
+#include "attention/inspect.h"
 #include "attention/tensor_check.h"
 #include "attention/weights.h"
 #include "base/checked.h"
@@ -66,11 +67,17 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
+/* Whether the operation looks at q and k alone. */
+static bool has_no_values(attn_operation operation)
+{
+    return operation == ATTN_OPERATION_WEIGHTS || operation == ATTN_OPERATION_INSPECT;
+}
+
 static bool explain_forward(attn_explanation *explanation, const struct attn_context *context,
                             const struct attn_problem *problem)
 {
     struct attn_forward_plan plan;
-    if (!attn_forward_plan_make(&plan, context, problem) ||
+    if (!attn_forward_plan_make(&plan, context, problem, NULL) ||
         !attn_workspace_bytes(context, plan.shared_bytes, plan.bytes_a_thread,
                               &explanation->workspace))
         return false;
@@ -82,6 +89,35 @@ static bool explain_forward(attn_explanation *explanation, const struct attn_con
              " item%s of at most %" PRId64 " panel%s",
              attn_isa_name(explanation->isa), plan.lanes, (int)ATTN_KEY_BLOCK, plan.items,
              plural(plan.items), plan.panels_an_item, plural(plan.panels_an_item));
+    return true;
+}
+
+/* Of everything in an attn_inspection; attn_forward_inspect without statistics. */
+static bool explain_inspect(attn_explanation *explanation, const struct attn_context *context,
+                            struct attn_problem *problem, attn_operation operation)
+{
+    const bool inspects_only = operation == ATTN_OPERATION_INSPECT;
+    struct attn_inspected inspected;
+    struct attn_inspect_plan plan;
+    attn_inspected_all(&inspected, problem);
+    if (inspects_only) /* given, wherever they are */
+        problem->stats.data = (void *)(uintptr_t)no_data;
+    if (!attn_inspect_plan_make(&plan, context, problem, &inspected, inspects_only) ||
+        !attn_workspace_bytes(context, plan.shared_bytes, plan.bytes_a_thread,
+                              &explanation->workspace))
+        return false;
+    const struct attn_forward_plan *rows = &plan.rows.plan;
+    explanation->items = rows->items;
+    explanation->panel_queries = rows->lanes;
+    explanation->keys_a_block = ATTN_KEY_BLOCK;
+    snprintf(explanation->text, sizeof explanation->text,
+             "%s, %s: panels of %d queries, blocks of %d keys, %" PRId64
+             " item%s of at most %" PRId64 " panel%s; key_sums by %" PRId64
+             " item%s of at most %" PRId64 " keys",
+             inspects_only ? "inspection" : "forward with inspection",
+             attn_isa_name(explanation->isa), rows->lanes, (int)ATTN_KEY_BLOCK, rows->items,
+             plural(rows->items), rows->panels_an_item, plural(rows->panels_an_item),
+             plan.sums.items, plural(plan.sums.items), attn_key_sums_chunk());
     return true;
 }
 
@@ -188,7 +224,7 @@ static attn_status resolve(struct attn_problem *problem, attn_operation operatio
                            struct attn_context *context, struct attn_error *error)
 {
     const char *const names[4] = {"q", "k", "v", "o"};
-    const int count = operation == ATTN_OPERATION_WEIGHTS ? 2 : 4;
+    const int count = has_no_values(operation) ? 2 : 4;
     attn_tensor views[4];
     for (int n = 0; n < count; n++) {
         RETURN_IF(!tensors[n], error, ATTN_ERROR_ARGUMENT, "%s is NULL, expected a tensor",
@@ -219,8 +255,8 @@ static attn_status explain(attn_context *context, attn_operation operation,
               "explanation is NULL, expected a place for the answer");
     RETURN_IF(explanation->size != sizeof *explanation, error, ATTN_ERROR_ARGUMENT,
               "explanation.size is %zu, expected %zu", explanation->size, sizeof *explanation);
-    RETURN_IF(operation != ATTN_OPERATION_FORWARD && operation != ATTN_OPERATION_DECODE &&
-                  operation != ATTN_OPERATION_WEIGHTS && operation != ATTN_OPERATION_BACKWARD,
+    RETURN_IF((int)operation < ATTN_OPERATION_FORWARD ||
+                  (int)operation > ATTN_OPERATION_FORWARD_INSPECT,
               error, ATTN_ERROR_ARGUMENT, "operation is %d, expected a value of attn_operation",
               (int)operation);
 
@@ -257,6 +293,8 @@ static attn_status explain(attn_context *context, attn_operation operation,
         fits = explain_decode(&answer, context, &problem);
     else if (operation == ATTN_OPERATION_BACKWARD)
         fits = explain_backward(&answer, context, &problem, o->type);
+    else if (operation != ATTN_OPERATION_WEIGHTS)
+        fits = explain_inspect(&answer, context, &problem, operation);
     else
         fits = explain_weights(&answer, context, &problem);
     if (!fits) {
@@ -266,7 +304,7 @@ static attn_status explain(attn_context *context, attn_operation operation,
     if (answer.items < answer.threads)
         answer.threads = answer.items > 0 ? (int)answer.items : 1;
     if (answer.items > 0 && problem.q.type != ATTN_F64 && operation != ATTN_OPERATION_DECODE)
-        add_conversions(&answer, &problem, operation != ATTN_OPERATION_WEIGHTS);
+        add_conversions(&answer, &problem, !has_no_values(operation));
     if (answer.precision == ATTN_PRECISION_BF16)
         add_products(&answer, context->kernels->dots->name);
     else if (problem.params.precision == ATTN_PRECISION_BF16)

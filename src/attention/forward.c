@@ -9,26 +9,21 @@
 
 #include "attention/double.h"
 #include "attention/dropout.h"
-#include "attention/forward_plan.h"
+#include "attention/forward.h"
 #include "kernel/dot_kernels.h"
 
-struct forward_run {
-    const struct attn_problem *problem;
-    const struct attn_kernels *kernels;
-    struct attn_forward_plan plan;
-    char *workspace; /* of the threads */
-};
+enum { ALL_LANES = -1 };
 
 /* What the panels of an item have in common. */
 struct item {
-    const struct forward_run *run;
+    const struct attn_forward_run *run;
     struct attn_sequence sequence;
     int64_t key_head;
     struct attn_forward_scratch *scratch; /* of the thread */
 };
 
 /* The state before the first key: nothing, or the sink, whose weight is exp(sink − m) = 1. */
-static void begin_panel(const struct forward_run *run, struct attn_panel *panel)
+static void begin_panel(const struct attn_forward_run *run, struct attn_panel *panel)
 {
     const float *sinks = run->problem->sinks;
     float m = sinks ? sinks[panel->head] : -INFINITY;
@@ -39,6 +34,12 @@ static void begin_panel(const struct forward_run *run, struct attn_panel *panel)
         panel->l_rest[n] = 0.0f;
     }
     memset(panel->output, 0, (size_t)(run->problem->d_v * panel->lanes) * sizeof *panel->output);
+}
+
+/* What is inspected on the way of all lanes through the keys; NULL for nothing. */
+static const struct attn_inspected *inspected_of(const struct item *item, int careful_lane)
+{
+    return careful_lane == ALL_LANES ? item->run->plan.inspected : NULL;
 }
 
 /* Rows of V; beside them their block as products of bf16 pairs take it, where there are such. */
@@ -77,9 +78,25 @@ static struct value_block clean_values(const struct item *item, const struct att
     return (struct value_block){.packed = item->scratch->clean_packed};
 }
 
-/* The tile's scores become weights, and the panel's sums and output take them in. */
+/* The tile's scores become weights, which the panel's sums take in. */
+static void add_weights(const struct item *item, struct attn_panel *panel,
+                        const struct attn_tile *tile, bool adds_entropy)
+{
+    const struct attn_kernels *kernels = item->run->kernels;
+    const struct attn_forward_scratch *scratch = item->scratch;
+    int64_t d_v = item->run->problem->d_v;
+    if (adds_entropy)
+        kernels->inspect->softmax_entropy(
+            scratch->tile.scores, panel->lanes, tile->keys, panel->m, scratch->m_new, panel->l,
+            panel->l_rest, panel->inspection.t, panel->inspection.t_rest, panel->output, d_v);
+    else
+        kernels->softmax(scratch->tile.scores, panel->lanes, tile->keys, panel->m, scratch->m_new,
+                         panel->l, panel->l_rest, panel->output, d_v);
+}
+
+/* The same, and the output takes them in too. */
 static void add_values(const struct item *item, struct attn_panel *panel,
-                       const struct attn_tile *tile, struct value_block values)
+                       const struct attn_tile *tile, struct value_block values, bool adds_entropy)
 {
     const struct attn_problem *problem = item->run->problem;
     const struct attn_kernels *kernels = item->run->kernels;
@@ -88,14 +105,18 @@ static void add_values(const struct item *item, struct attn_panel *panel,
     float *s = scratch->tile.scores;
     if (problem->dot_values) {
         int64_t first = tile->key % ATTN_KEY_BLOCK;
+        if (adds_entropy)
+            kernels->inspect->entropy(s, panel->lanes, keys, panel->m, scratch->m_new, panel->l,
+                                      panel->l_rest, panel->inspection.t, panel->inspection.t_rest);
         kernels->dots->softmax(s, panel->lanes, first, keys, panel->m, scratch->m_new, panel->l,
                                panel->l_rest, panel->output, d_v, scratch->weight_pairs);
         kernels->dots->accumulate(scratch->weight_pairs, panel->lanes, first, keys, values.packed,
                                   panel->output, d_v);
         return;
     }
-    kernels->softmax(s, panel->lanes, keys, panel->m, scratch->m_new, panel->l, panel->l_rest,
-                     panel->output, d_v);
+    add_weights(item, panel, tile, adds_entropy);
+    if (item->run->inspects_only)
+        return;
     if (problem->has_dropout) {
         struct attn_dropout_place place = attn_dropout_place_of(problem, tile);
         kernels->dropout(&place, panel->lanes, keys, scratch->factors);
@@ -104,8 +125,6 @@ static void add_values(const struct item *item, struct attn_panel *panel,
     kernels->accumulate(s, panel->lanes, keys, values.rows.data, values.rows.stride, panel->output,
                         d_v);
 }
-
-enum { ALL_LANES = -1 };
 
 /* Takes the keys first..first+count−1, whose rows are `keys` and `values`, into the panel. With
  * `careful_lane`, only that lane of the result counts, and no value that it excludes is read. */
@@ -128,9 +147,16 @@ static void take_keys(struct item *item, struct attn_panel *panel, struct attn_k
     if (!attn_tile_scores(kernels, problem, &tile, panel->queries, keys, &scratch->tile,
                           scratch->m_new))
         return;
+    const struct attn_inspected *inspected = inspected_of(item, careful_lane);
+    if (inspected && inspected->top > 0)
+        kernels->inspect->select(scratch->tile.scores, tile.lanes, count, span.begin,
+                                 &panel->inspection.top);
+    bool adds_entropy = inspected && inspected->wants_entropy;
+    if (item->run->inspects_only && !adds_entropy)
+        return;
     if (careful_lane != ALL_LANES)
         values = clean_values(item, &tile, values, careful_lane);
-    add_values(item, panel, &tile, values);
+    add_values(item, panel, &tile, values, adds_entropy);
     memcpy(panel->m, scratch->m_new, lanes_size);
 }
 
@@ -168,9 +194,10 @@ static void take_block(struct item *item, struct attn_panel *panels, int64_t pan
     int64_t next_keys = next.panels * 2 < panel_count ? 0 : next.keys.end - next.keys.begin;
     struct attn_rows keys = attn_key_rows(kernels, problem, &item->sequence, item->key_head,
                                           all.begin, all.end - all.begin, item->scratch->keys);
-    struct value_block values = {
-        .rows = attn_value_rows(kernels, problem, &item->sequence, item->key_head, all.begin,
-                                all.end - all.begin, item->scratch->values)};
+    struct value_block values = {.rows = {.data = NULL}};
+    if (!item->run->inspects_only)
+        values.rows = attn_value_rows(kernels, problem, &item->sequence, item->key_head, all.begin,
+                                      all.end - all.begin, item->scratch->values);
     if (problem->dot_values) {
         kernels->dots->pack_values(values.rows.halves, values.rows.stride, all.begin - block,
                                    all.end - all.begin, problem->d_v, item->scratch->packed_values);
@@ -213,7 +240,7 @@ static void take_all_keys(struct item *item, struct attn_panel *panels, int64_t 
  * bits that finite values would have given: adding 0·0 and adding 0·v change nothing alike. */
 static void mend_lanes(struct item *item, struct attn_panel *panel, uint32_t broken)
 {
-    const struct forward_run *run = item->run;
+    const struct attn_forward_run *run = item->run;
     int64_t d_v = run->problem->d_v;
     struct attn_panel again = *panel;
     again.output = item->scratch->careful.output;
@@ -231,10 +258,46 @@ static void mend_lanes(struct item *item, struct attn_panel *panel, uint32_t bro
     }
 }
 
+/* Writes what was inspected of a panel, with the statistics that the forward pass leaves, or with
+ * the given ones. */
+static void write_inspection(const struct item *item, const struct attn_panel *panel)
+{
+    const struct attn_forward_run *run = item->run;
+    const float *m = panel->m, *l = panel->l;
+    if (run->inspects_only) {
+        const int64_t row = item->sequence.query_begin + panel->query;
+        float *given_m = item->scratch->careful.m, *given_l = item->scratch->careful.l;
+        for (int64_t n = 0; n < panel->lanes; n++) {
+            const bool used = n < panel->rows;
+            const attn_tensor *stats = &run->problem->stats;
+            const int64_t b = item->sequence.batch;
+            given_m[n] = used ? *attn_element(stats, b, panel->head, row + n, 0) : 0.0f;
+            given_l[n] = used ? *attn_element(stats, b, panel->head, row + n, 1) : 0.0f;
+        }
+        m = given_m;
+        l = given_l;
+    }
+    const struct attn_inspected_rows rows = {.sequence = &item->sequence,
+                                             .head = panel->head,
+                                             .query = panel->query,
+                                             .rows = panel->rows,
+                                             .lanes = panel->lanes,
+                                             .l = panel->l,
+                                             .l_rest = panel->l_rest,
+                                             .stat_m = m,
+                                             .stat_l = l};
+    attn_panel_inspection_write(run->kernels, &panel->inspection, run->plan.inspected, &rows,
+                                item->scratch->tile.scores);
+}
+
 static void finish_panel(struct item *item, struct attn_panel *panel)
 {
-    const struct forward_run *run = item->run;
+    const struct attn_forward_run *run = item->run;
     const struct attn_problem *problem = run->problem;
+    if (run->plan.inspected)
+        write_inspection(item, panel);
+    if (run->inspects_only)
+        return;
     uint32_t broken =
         run->kernels->normalise(panel->output, panel->lanes, problem->d_v, panel->l, panel->rows);
     if (broken)
@@ -254,7 +317,7 @@ static void finish_panel(struct item *item, struct attn_panel *panel)
 
 static void begin_item_panel(struct item *item, struct attn_panel *panel, int64_t index)
 {
-    const struct forward_run *run = item->run;
+    const struct attn_forward_run *run = item->run;
     const struct attn_problem *problem = run->problem;
     int vector_lanes = run->kernels->vector_lanes;
     panel->head = item->key_head * run->plan.group + index % run->plan.group;
@@ -267,11 +330,14 @@ static void begin_item_panel(struct item *item, struct attn_panel *panel, int64_
     attn_pack_queries(run->kernels, problem, &item->sequence, panel->head, panel->query,
                       panel->rows, panel->lanes, item->scratch->row, panel->queries);
     begin_panel(run, panel);
+    if (run->plan.inspected)
+        attn_panel_inspection_begin(&panel->inspection, run->plan.inspected, panel->rows,
+                                    panel->lanes);
 }
 
 static void forward_item(void *state, int64_t index, int thread)
 {
-    const struct forward_run *run = state;
+    const struct attn_forward_run *run = state;
     /* From the last queries to the first: with a causal mask those have the most keys, and what is
      * left at the end is then small. */
     struct attn_forward_item place =
@@ -290,6 +356,26 @@ static void forward_item(void *state, int64_t index, int thread)
         finish_panel(&item, &panels[p]);
 }
 
+bool attn_forward_run_plan(struct attn_forward_run *run, const struct attn_context *context,
+                           struct attn_problem *problem, const struct attn_inspected *inspected)
+{
+    *run = (struct attn_forward_run){.problem = problem, .kernels = context->kernels};
+    return attn_forward_plan_make(&run->plan, context, problem, inspected);
+}
+
+void attn_forward_run_execute(struct attn_forward_run *run, const struct attn_context *context,
+                              void *shared, void *threads)
+{
+    attn_forward_plan_share(&run->plan, run->problem, shared);
+    run->workspace = threads;
+    for (int thread = 0; thread < context->parallel.threads; thread++) {
+        struct attn_scratch scratch = {run->workspace + thread * run->plan.bytes_a_thread, 0,
+                                       false};
+        attn_forward_scratch_take(&run->plan, run->problem, &scratch);
+    }
+    attn_context_run(context, run->plan.items, forward_item, run);
+}
+
 static attn_status forward(attn_context *context, const attn_params *params, const attn_tensor *q,
                            const attn_tensor *k, const attn_tensor *v, const attn_tensor *o,
                            const attn_tensor *stats)
@@ -304,21 +390,15 @@ static attn_status forward(attn_context *context, const attn_params *params, con
     if (problem.q.type == ATTN_F64)
         return attn_double_forward(context, &problem);
 
-    struct forward_run run = {.problem = &problem, .kernels = context->kernels};
-    if (!attn_forward_plan_make(&run.plan, context, &problem)) {
+    struct attn_forward_run run;
+    if (!attn_forward_run_plan(&run, context, &problem, NULL)) {
         attn_error_memory(&context->error);
         return ATTN_ERROR_MEMORY;
     }
     char *memory = attn_context_workspace(context, run.plan.shared_bytes, run.plan.bytes_a_thread);
     if (!memory)
         return ATTN_ERROR_MEMORY;
-    attn_forward_plan_share(&run.plan, &problem, memory);
-    run.workspace = memory + run.plan.shared_bytes;
-    for (int thread = 0; thread < context->parallel.threads; thread++) {
-        struct attn_scratch scratch = {run.workspace + thread * run.plan.bytes_a_thread, 0, false};
-        attn_forward_scratch_take(&run.plan, &problem, &scratch);
-    }
-    attn_context_run(context, run.plan.items, forward_item, &run);
+    attn_forward_run_execute(&run, context, memory, memory + run.plan.shared_bytes);
     return ATTN_SUCCESS;
 }
 

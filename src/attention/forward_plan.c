@@ -42,10 +42,13 @@ static struct attn_document_range *take_shared(struct attn_forward_plan *plan,
 }
 
 bool attn_forward_plan_make(struct attn_forward_plan *plan, const struct attn_context *context,
-                            const struct attn_problem *problem)
+                            const struct attn_problem *problem,
+                            const struct attn_inspected *inspected)
 {
     const int vectors = problem->dot_values ? context->kernels->dots->panel_vectors : 2;
     *plan = (struct attn_forward_plan){
+        .inspected = inspected,
+        .vector_lanes = context->kernels->vector_lanes,
         .lanes = vectors * context->kernels->vector_lanes,
         .group = problem->heads / problem->key_heads,
         .parts = count_parts(problem),
@@ -150,8 +153,12 @@ void attn_forward_scratch_take(const struct attn_forward_plan *plan,
     struct attn_forward_scratch *parts = attn_scratch_take(scratch, 1, 1, (int64_t)sizeof *parts);
     if (!parts)
         parts = &counted;
-    for (int64_t p = 0; p < plan->panels_an_item; p++)
+    for (int64_t p = 0; p < plan->panels_an_item; p++) {
         take_panel(&parts->panels[p], plan, problem, scratch);
+        if (plan->inspected)
+            attn_panel_inspection_take(&parts->panels[p].inspection, plan->inspected,
+                                       plan->vector_lanes, plan->lanes, scratch);
+    }
     take_panel(&parts->careful, plan, problem, scratch);
     attn_tile_scratch_take(&parts->tile, problem, scratch);
     parts->m_new = attn_scratch_floats(scratch, 1, ATTN_MAX_LANES);

@@ -6,6 +6,7 @@
 #ifndef ATTN_ATTENTION_FORWARD_PLAN_H
 #define ATTN_ATTENTION_FORWARD_PLAN_H
 
+#include "attention/inspect_panel.h"
 #include "attention/panel.h"
 
 enum {
@@ -14,6 +15,8 @@ enum {
 };
 
 struct attn_forward_plan {
+    const struct attn_inspected *inspected; /* on the way, or NULL */
+    int vector_lanes;
     int lanes;              /* of a full panel */
     int64_t group;          /* query heads a key head */
     int64_t panels_an_item; /* at most */
@@ -26,7 +29,8 @@ struct attn_forward_plan {
 
 /* False where the sizes leave 64 bits. part_items is not set yet. */
 bool attn_forward_plan_make(struct attn_forward_plan *plan, const struct attn_context *context,
-                            const struct attn_problem *problem);
+                            const struct attn_problem *problem,
+                            const struct attn_inspected *inspected);
 
 /* Lays the shared part of the workspace out: fills part_items, and problem->document_blocks. */
 void attn_forward_plan_share(struct attn_forward_plan *plan, struct attn_problem *problem,
@@ -49,6 +53,7 @@ struct attn_panel {
     float *queries;        /* [d_qk][lanes] */
     float *output;         /* [d_v][lanes] */
     float *m, *l, *l_rest; /* [lanes] */
+    struct attn_panel_inspection inspection;
 };
 
 /* One thread's memory: this, and behind it what it points to. */

@@ -13,8 +13,8 @@ static const struct {
     attn_type type;
     const char *name;
 } type_names[] = {
-    {ATTN_F32, "f32"}, {ATTN_F16, "f16"}, {ATTN_BF16, "bf16"},
-    {ATTN_F64, "f64"}, {ATTN_I8, "i8"},   {ATTN_BOOL, "bool"},
+    {ATTN_F32, "f32"}, {ATTN_F16, "f16"}, {ATTN_BF16, "bf16"}, {ATTN_F64, "f64"},
+    {ATTN_I8, "i8"},   {ATTN_I32, "i32"}, {ATTN_BOOL, "bool"},
 };
 
 enum { TYPES = sizeof type_names / sizeof type_names[0] };

@@ -12,6 +12,7 @@ int64_t attn_type_size(attn_type type)
     case ATTN_BF16:
         return 2;
     case ATTN_F32:
+    case ATTN_I32:
         return 4;
     case ATTN_F64:
         return 8;

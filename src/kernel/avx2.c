@@ -13,6 +13,7 @@
 #include "kernel/decode_kernels.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_kernels.h"
+#include "kernel/inspect_kernels.h"
 #include "kernel/matrix_kernels.h"
 #include "kernel/vector_avx2.h"
 
@@ -27,6 +28,7 @@
 #include "kernel/dropout_body.inc"
 #include "kernel/edit_body.inc"
 #include "kernel/gradient_body.inc"
+#include "kernel/inspect_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
 
@@ -55,6 +57,7 @@ const struct attn_kernels attn_kernels_avx2 = {
     .decode = &decode_kernels_avx2,
     .matrices = &matrix_kernels_avx2,
     .gradients = &gradient_kernels_avx2,
+    .inspect = &inspect_kernels_avx2,
     .activate = activate_avx2,
     .activate_backward = activate_backward_avx2,
     .swiglu = swiglu_avx2,

@@ -15,6 +15,7 @@
 #include "kernel/decode_kernels.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_kernels.h"
+#include "kernel/inspect_kernels.h"
 #include "kernel/matrix_kernels.h"
 #include "kernel/vector_avx512.h"
 
@@ -29,6 +30,7 @@
 #include "kernel/dropout_body.inc"
 #include "kernel/edit_body.inc"
 #include "kernel/gradient_body.inc"
+#include "kernel/inspect_body.inc"
 #include "kernel/layers_body.inc"
 #include "kernel/storage_body.inc"
 
@@ -46,10 +48,11 @@
         .exclusion_words = exclusion_words_avx512, .dropout = dropout_avx512,                      \
         .multiply = multiply_avx512, .widen = widen_avx512, .narrow = narrow_avx512,               \
         .decode = &decode_kernels_avx512, .matrices = &matrix_kernels_avx512,                      \
-        .gradients = &gradient_kernels_avx512, .activate = activate_avx512,                        \
-        .activate_backward = activate_backward_avx512, .swiglu = swiglu_avx512,                    \
-        .swiglu_backward = swiglu_backward_avx512, .layer_norm = layer_norm_avx512,                \
-        .rms_norm = rms_norm_avx512, .layer_norm_backward = layer_norm_backward_avx512,            \
+        .gradients = &gradient_kernels_avx512, .inspect = &inspect_kernels_avx512,                 \
+        .activate = activate_avx512, .activate_backward = activate_backward_avx512,                \
+        .swiglu = swiglu_avx512, .swiglu_backward = swiglu_backward_avx512,                        \
+        .layer_norm = layer_norm_avx512, .rms_norm = rms_norm_avx512,                              \
+        .layer_norm_backward = layer_norm_backward_avx512,                                         \
         .rms_norm_backward = rms_norm_backward_avx512, .cross_entropy = cross_entropy_avx512,      \
         .dots = (pair_kernels), .dot_gradients = (pair_gradient_kernels),                          \
     }

@@ -40,6 +40,7 @@ struct attn_matrix_kernels;
 struct attn_dot_kernels;
 struct attn_gradient_kernels;
 struct attn_dot_gradient_kernels;
+struct attn_inspect_kernels;
 
 /* Where a tile of random factors stands. */
 struct attn_dropout_place {
@@ -154,6 +155,8 @@ struct attn_kernels {
     /* The backward pass (gradient_kernels.h); dot_gradients beside dots. */
     const struct attn_gradient_kernels *gradients;
     const struct attn_dot_gradient_kernels *dot_gradients;
+    /* What is told of the weights (inspect_kernels.h). */
+    const struct attn_inspect_kernels *inspect;
 
     /* The layers around attention (src/nn), rows packed (layers_body.inc).
      * y = activation(x + bias) of [rows][width]; bias is [width] or NULL, y may be x. */

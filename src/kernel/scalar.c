@@ -15,6 +15,7 @@
 #include "kernel/dropout_scalar.h"
 #include "kernel/edit_scalar.h"
 #include "kernel/gradient_scalar.h"
+#include "kernel/inspect_scalar.h"
 #include "kernel/layers_scalar.h"
 #include "kernel/matrix_scalar.h"
 #include "kernel/storage_scalar.h"
@@ -140,6 +141,7 @@ const struct attn_kernels attn_kernels_scalar = {
     .decode = &attn_decode_kernels_scalar,
     .matrices = &attn_matrix_kernels_scalar,
     .gradients = &attn_gradient_kernels_scalar,
+    .inspect = &attn_inspect_kernels_scalar,
     .activate = attn_activate_scalar,
     .activate_backward = attn_activate_backward_scalar,
     .swiglu = attn_swiglu_scalar,

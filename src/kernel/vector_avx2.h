@@ -209,6 +209,14 @@ static inline void vector_transpose(vector rows[VECTOR_LANES])
     }
 }
 
+/* The lanes of a moved up by one, and in lane 0 the last of `before`. */
+static inline vector vector_shift_in(vector before, vector a)
+{
+    const __m256i from = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+    return _mm256_blend_ps(_mm256_permutevar8x32_ps(a, from),
+                           _mm256_permutevar8x32_ps(before, from), 1);
+}
+
 /* Stored elements, VECTOR_LANES of them side by side, to f32: exact, but that a signalling NaN of
  * f16 comes out quiet. */
 static inline vector vector_load_f16(const uint16_t *x)

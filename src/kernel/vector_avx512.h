@@ -202,6 +202,13 @@ static inline void vector_transpose(vector rows[VECTOR_LANES])
     }
 }
 
+static inline vector vector_shift_in(vector before, vector a)
+{
+    const __m512i from =
+        _mm512_setr_epi32(15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30);
+    return _mm512_permutex2var_ps(before, from, a);
+}
+
 static inline vector vector_load_f16(const uint16_t *x)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)x));

@@ -181,6 +181,11 @@ static inline void vector_transpose(vector rows[VECTOR_LANES])
     rows[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
 }
 
+static inline vector vector_shift_in(vector before, vector a)
+{
+    return vextq_f32(before, a, VECTOR_LANES - 1);
+}
+
 static inline vector vector_load_f16(const uint16_t *x)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x)));

@@ -17,7 +17,8 @@ static attn_tensor repeated(void *data, int64_t batch, int64_t heads, int64_t le
 static void rows_beyond_memory_are_refused(attn_context *context)
 {
     attn_tensor q = repeated(NULL, many, many, many, D), k = repeated(NULL, many, 1, 3, D);
-    for (int operation = ATTN_OPERATION_FORWARD; operation <= ATTN_OPERATION_WEIGHTS; operation++) {
+    for (int operation = ATTN_OPERATION_FORWARD; operation <= ATTN_OPERATION_FORWARD_INSPECT;
+         operation++) {
         attn_explanation explanation = {.size = sizeof explanation};
         q.shape[2] = operation == ATTN_OPERATION_DECODE ? 1 : many;
         test_context("operation %d", operation);

@@ -110,4 +110,18 @@ def callback():
     expect("callback", *expected)
 
 
-tap.run([dense, causal, varlen, decode_with_cache, callback])
+def inspect():
+    q, k, v = (tensor[0] for tensor in query_key_value(1, 300, 4))
+    rows = [attend(q[i], k[: i + 1], v[: i + 1])[1] for i in range(300)]
+    expected = []
+    for i in (1, 150, 299):
+        # Equal keys repeat every thirteen tokens: the lower place comes first.
+        top = sorted(range(i + 1), key=lambda j: (-round(rows[i][j], 9), j))[:3]
+        text = "".join(f" key {j} #" for j in top)
+        entropy = -math.fsum(p * math.log(p) for p in rows[i])
+        expected.append((f"row {i}:{text}, entropy #", [rows[i][j] for j in top] + [entropy]))
+    expected.append(("key 0 receives #", [math.fsum(row[0] for row in rows)]))
+    expect("inspect", *expected)
+
+
+tap.run([dense, causal, varlen, decode_with_cache, callback, inspect])

@@ -81,6 +81,8 @@ size_t element_size(attn_type type)
         return sizeof(double);
     case ATTN_F32:
         return sizeof(float);
+    case ATTN_I32:
+        return sizeof(int32_t);
     case ATTN_F16:
     case ATTN_BF16:
         return sizeof(uint16_t);
@@ -102,6 +104,8 @@ double element_get(attn_type type, const void *data, int64_t index)
         return bf16_number(((const uint16_t *)data)[index]);
     case ATTN_I8:
         return ((const signed char *)data)[index];
+    case ATTN_I32:
+        return ((const int32_t *)data)[index];
     default:
         return ((const unsigned char *)data)[index] != 0;
     }
@@ -174,8 +178,8 @@ void element_fill_unwritten(attn_type type, void *data, size_t count)
     const uint64_t f64 = UINT64_C(0x7ff8c0dec0dec0de);
     const uint32_t f32 = GUARDED_NAN_BITS;
     const uint16_t f16 = 0x7fde, bf16 = 0x7fcd;
-    const unsigned char byte = 0xA5;
-    const void *pattern = &byte;
+    const uint32_t bytes = UINT32_C(0xA5A5A5A5);
+    const void *pattern = &bytes;
     if (type == ATTN_F64)
         pattern = &f64;
     else if (type == ATTN_F32)

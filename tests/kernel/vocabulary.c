@@ -256,6 +256,18 @@ static void transposition(const void *argument)
     }
 }
 
+static void shifts_move_lanes_up(const void *argument)
+{
+    (void)argument;
+    float a[VECTOR_LANES], before[VECTOR_LANES], expected[VECTOR_LANES];
+    for (int n = 0; n < VECTOR_LANES; n++) {
+        a[n] = (float)n;
+        before[n] = (float)(100 + n);
+        expected[n] = n == 0 ? (float)(100 + VECTOR_LANES - 1) : (float)(n - 1);
+    }
+    check_lanes("shift_in", vector_shift_in(load_lanes(before), load_lanes(a)), expected);
+}
+
 static void stored_elements_are_widened(const void *argument)
 {
     (void)argument;
@@ -447,6 +459,7 @@ void NAMED(vocabulary_, VOCABULARY_NAME)(void)
     RUN("sums of lanes", sums_of_lanes);
     RUN("sums of rows", sums_of_rows);
     RUN("transposition", transposition);
+    RUN("shifts move lanes up", shifts_move_lanes_up);
     RUN("stored elements are widened", stored_elements_are_widened);
     RUN("stored elements are rounded", stored_elements_are_rounded);
     RUN("bits of words and zero bytes", bits_of_words_and_zero_bytes);
