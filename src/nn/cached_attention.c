@@ -17,6 +17,7 @@ struct cached_work {
     int64_t q_stride;
     float *blended, *stats;
     const struct attention_observer *observer;
+    struct attention_output output;
 };
 
 /* One call of libattn. */
@@ -61,6 +62,10 @@ static void make_call(const struct cached_work *work, int64_t first, int64_t cou
     if (work->observer)
         call->stats =
             attn_tensor_packed(work->stats + 2 * heads * token, ATTN_F32, count, heads, tokens, 2);
+    if (work->observer && work->observer->change) {
+        call->params.change_scores = work->observer->change->change_scores;
+        call->params.callback_user = work->observer->change->user;
+    }
     if (call->views.k.type == ATTN_I8) {
         call->params.key_scales = &call->views.key_scales;
         call->params.value_scales = &call->views.value_scales;
@@ -86,8 +91,19 @@ static bool run(const struct cached_work *work, attention_function *attention,
         return attn_error_set(error, "attention: %s", attn_message(compute->attention));
     if (!work->observer)
         return true;
-    const struct attention_record record = {&call->params, call->q, call->views.k, call->stats};
-    return work->observer->observe(work->observer->user, compute, &record, error);
+    const struct attention_record record = {
+        .params = &call->params,
+        .q = call->q,
+        .k = call->views.k,
+        .v = call->views.v,
+        .stats = call->stats,
+        .output = work->output,
+    };
+    if (!work->observer->observe(work->observer->user, compute, &record, error))
+        return false;
+    attention_change_blended(work->observer->change, call->o.shape[0] * call->o.shape[2],
+                             work->heads, call->o.shape[3], call->o.data);
+    return true;
 }
 
 /* Sequences of one new token, as many at once as lie side by side in the cache. */
@@ -132,10 +148,23 @@ bool cached_attention(const struct compute *compute, struct key_value_cache *cac
                       const struct cached_batch *batch, int64_t heads, attn_precision precision,
                       const float *q, int64_t q_stride, const float *k, const float *v,
                       int64_t kv_stride, float *blended, float *stats,
-                      const struct attention_observer *observer, struct attn_error *error)
+                      const struct attention_observer *observer,
+                      const struct attention_output *output, struct attn_error *error)
 {
-    const struct cached_work work = {compute, cache,    layer,   batch, heads,   precision,
-                                     q,       q_stride, blended, stats, observer};
+    const struct cached_work work = {
+        .compute = compute,
+        .cache = cache,
+        .layer = layer,
+        .batch = batch,
+        .heads = heads,
+        .precision = precision,
+        .q = q,
+        .q_stride = q_stride,
+        .blended = blended,
+        .stats = stats,
+        .observer = observer,
+        .output = output ? *output : (struct attention_output){0},
+    };
     const int64_t *starts = batch->batch.starts;
     bool single = true;
     for (int64_t s = 0; s < batch->batch.sequences; s++) {

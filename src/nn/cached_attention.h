@@ -18,13 +18,14 @@ struct cached_batch {
  * attn_forward, sequence by sequence. `precision` is attn_forward's.
  *
  * The observer, which may be NULL, is shown each call of libattn: record.q [sequences, heads, new
- * tokens, d], record.k [sequences, key heads, all tokens, d] and stats, with params that
- * attn_weights understands. */
+ * tokens, d], record.k and v [sequences, key heads, all tokens, d] and stats, with params that
+ * attn_weights understands. `output`, which may be NULL, is what record.output shall be. */
 bool cached_attention(const struct compute *compute, struct key_value_cache *cache, int64_t layer,
                       const struct cached_batch *batch, int64_t heads, attn_precision precision,
                       const float *q, int64_t q_stride, const float *k, const float *v,
                       int64_t kv_stride, float *blended, float *stats,
-                      const struct attention_observer *observer, struct attn_error *error);
+                      const struct attention_observer *observer,
+                      const struct attention_output *output, struct attn_error *error);
 
 /* Floats of `stats`, which is needed with an observer only (else NULL). */
 static inline int64_t cached_attention_stats(int64_t heads, int64_t tokens)

@@ -48,6 +48,11 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
     return compute_create_for(compute, ATTN_ISA_BEST, threads, error);
 }
 
+void compute_enter(const struct compute *compute)
+{
+    attn_parallel_set_threads(attn_context_threads(compute->attention));
+}
+
 void compute_destroy(struct compute *compute)
 {
     attn_context_destroy(compute->attention);

@@ -23,4 +23,8 @@ bool compute_create_for(struct compute *compute, attn_isa isa, int threads,
                         struct attn_error *error);
 void compute_destroy(struct compute *compute);
 
+/* For another thread than that which has created it, before it computes: OpenMP keeps the number of
+ * threads for each thread that begins a loop. */
+void compute_enter(const struct compute *compute);
+
 #endif

@@ -27,4 +27,9 @@ void rope_table(const struct rope *rope, int64_t first, int64_t tokens, float *c
 void rope_turn(const struct rope *rope, const float *cosines, const float *sines, int64_t tokens,
                int64_t heads, int64_t stride, float *x);
 
+/* The backward pass: from the gradient of what was turned that of what it was, in place. A turn's
+ * transpose is the turn by the opposite angle. */
+void rope_turn_back(const struct rope *rope, const float *cosines, const float *sines,
+                    int64_t tokens, int64_t heads, int64_t stride, float *dx);
+
 #endif

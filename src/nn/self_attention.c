@@ -21,6 +21,7 @@
 #include "nn/self_attention.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "nn/self_attention_joined.h"
@@ -156,6 +157,26 @@ static void project_backward(const struct self_attention *layer, int64_t tokens,
                             stride, dx, width, n == QUERY ? dx_mode : GRADIENT_ADD, gradients[n]);
 }
 
+void attention_change_blended(const struct attention_change *change, int64_t tokens, int64_t heads,
+                              int64_t d, float *blended)
+{
+    if (!change || !change->heads_off)
+        return;
+    for (int64_t t = 0; t < tokens; t++)
+        for (int64_t head = 0; head < heads; head++)
+            if (change->heads_off[head])
+                memset(blended + (t * heads + head) * d, 0, (size_t)d * sizeof *blended);
+}
+
+/* attention_output.project, of a struct self_attention. */
+static void project_blended(const void *user, const struct compute *compute, int64_t rows,
+                            const float *blended, float *y)
+{
+    (void)compute;
+    const struct self_attention *layer = user;
+    linear_product(&layer->output, rows, blended, heads_width(layer), y, layer->output.out);
+}
+
 bool self_attention_forward(const struct compute *compute, const struct self_attention *layer,
                             const struct packed_batch *batch, const float *x, float *y,
                             float *workspace, const struct attention_observer *observer,
@@ -163,7 +184,11 @@ bool self_attention_forward(const struct compute *compute, const struct self_att
 {
     const int64_t tokens = packed_batch_tokens(batch);
     const struct activations activations = activations_in(workspace, layer, tokens);
-    const struct attention_call call = make_call(layer, batch, NULL, &activations);
+    struct attention_call call = make_call(layer, batch, NULL, &activations);
+    if (observer && observer->change) {
+        call.params.change_scores = observer->change->change_scores;
+        call.params.callback_user = observer->change->user;
+    }
 
     project(layer, tokens, x, activations.projected);
     const double began = begin(compute);
@@ -172,9 +197,18 @@ bool self_attention_forward(const struct compute *compute, const struct self_att
     if (!end(compute, began, status, error))
         return false;
     if (observer) {
-        const struct attention_record record = {&call.params, call.q, call.k, call.stats};
+        const struct attention_record record = {
+            .params = &call.params,
+            .q = call.q,
+            .k = call.k,
+            .v = call.v,
+            .stats = call.stats,
+            .output = {layer->output.out, project_blended, layer},
+        };
         if (!observer->observe(observer->user, compute, &record, error))
             return false;
+        attention_change_blended(observer->change, tokens, layer->heads,
+                                 heads_width(layer) / layer->heads, activations.blended);
     }
     linear_accumulate(&layer->output, tokens, activations.blended, heads_width(layer), y,
                       layer->output.out);

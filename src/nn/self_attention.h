@@ -37,10 +37,30 @@ static inline int64_t packed_batch_length(const struct packed_batch *batch, int6
     return batch->starts[sequence + 1] - batch->starts[sequence];
 }
 
+/* The projection behind attention, without its bias: y[rows][width] = blended[rows][heads·d]·Woᵀ.
+ * What a head adds to the sum that runs through the layers is the product of its part alone, with
+ * zeros in place of the other heads. */
+struct attention_output {
+    int64_t width;
+    void (*project)(const void *user, const struct compute *compute, int64_t rows,
+                    const float *blended, float *y);
+    const void *user;
+};
+
 /* What attention computed with, for all sequences. The views are valid during the call only. */
 struct attention_record {
     const attn_params *params;
-    attn_tensor q, k, stats; /* [1, heads, tokens, d | d | 2] */
+    attn_tensor q, k, v, stats; /* [1, heads, tokens, d | d | d | 2] */
+    struct attention_output output;
+};
+
+/* What is changed in a layer's attention before it is computed: "what if". Rows of excluded scores
+ * are made of those that are left. Heads that are off keep their weights. Over a cache queries
+ * count from a call's first new token. */
+struct attention_change {
+    attn_score_callback *change_scores; /* see attn_params; NULL: none */
+    void *user;
+    const bool *heads_off; /* [heads] or NULL: what these blend is 0 */
 };
 
 /* Called after attention where set; false ends the forward pass with `error`. */
@@ -48,7 +68,13 @@ struct attention_observer {
     bool (*observe)(void *user, const struct compute *compute,
                     const struct attention_record *record, struct attn_error *error);
     void *user;
+    const struct attention_change *change; /* or NULL */
 };
+
+/* Sets to 0 what the heads that are off have blended: blended[tokens][heads·d]. change may be NULL.
+ */
+void attention_change_blended(const struct attention_change *change, int64_t tokens, int64_t heads,
+                              int64_t d, float *blended);
 
 /* y[tokens][width] += attention of x[tokens][width], without the output projection's bias. y may be
  * x: the residual sum x + attention(x).

@@ -111,7 +111,7 @@ static void read_tokens(const struct compute *compute, struct key_value_cache *c
     struct attn_error error;
     if (!cached_attention(compute, cache, LAYER, &batch, HEADS, ATTN_PRECISION_EXACT, x, STRIDE,
                           x + WIDTH, x + WIDTH + KEY_WIDTH, STRIDE, y, observer ? stats : NULL,
-                          observer, &error))
+                          observer, NULL, &error))
         fail_msg("%s", error.message);
     for (int64_t s = 0; s < sequences; s++) {
         memcpy(blended + (slots[s] * CAPACITY + cache->lengths[slots[s]]) * WIDTH,
@@ -300,7 +300,7 @@ static void observers(const struct compute *compute)
     for (int type = CACHE_F32; type <= CACHE_I8; type++) {
         struct key_value_cache cache = make_cache((enum cache_type)type);
         struct seen seen = {.texts = &texts, .tolerance = bound_of((enum cache_type)type)};
-        const struct attention_observer observer = {look, &seen};
+        const struct attention_observer observer = {look, &seen, NULL};
         float *blended = make_blended();
         /* Texts of a prompt are seen one after another, where they begin at slot 0. */
         read_tokens(compute, &cache, &texts, 1, slots, prompt, &observer, blended);
@@ -337,10 +337,10 @@ static void test_an_observer_ends_it(void **state)
     float y[WIDTH], stats[2 * HEADS];
     const int64_t starts[] = {0, 1}, slot = 0;
     const struct cached_batch batch = {{1, starts}, &slot};
-    const struct attention_observer observer = {refuse, NULL};
+    const struct attention_observer observer = {refuse, NULL, NULL};
     struct attn_error error;
     assert_false(cached_attention(&compute, &cache, 0, &batch, HEADS, ATTN_PRECISION_EXACT, q,
-                                  WIDTH, k, k, KEY_WIDTH, y, stats, &observer, &error));
+                                  WIDTH, k, k, KEY_WIDTH, y, stats, &observer, NULL, &error));
     assert_message(&error, "no more");
     key_value_cache_release(&cache);
     compute_destroy(&compute);

@@ -161,6 +161,47 @@ static void test_scores_depend_on_distance(void **state)
     }
 }
 
+/* The transpose of the turn: y·turn(x) = turn_back(y)·x for any x and y. What lies between rows
+ * stays. */
+static void check_back(enum rope_pairs pairs)
+{
+    const struct rope rope = {pairs, D, 1e4f};
+    float cosines[TOKENS * D / 2], sines[TOKENS * D / 2], x[TOKENS * STRIDE], y[TOKENS * STRIDE];
+    float turned[TOKENS * STRIDE], back[TOKENS * STRIDE];
+    rope_table(&rope, 3, TOKENS, cosines, sines);
+    for (int n = 0; n < TOKENS * STRIDE; n++) {
+        x[n] = sinf((float)n);
+        y[n] = cosf(1.7f * (float)n);
+    }
+    memcpy(turned, x, sizeof x);
+    memcpy(back, y, sizeof y);
+    rope_turn(&rope, cosines, sines, TOKENS, HEADS, STRIDE, turned);
+    rope_turn_back(&rope, cosines, sines, TOKENS, HEADS, STRIDE, back);
+    for (int64_t t = 0; t < TOKENS; t++) {
+        for (int64_t h = 0; h < HEADS; h++)
+            for (int64_t i = 0; i < D / 2; i++) {
+                int64_t place[2];
+                double forward = 0.0, backward = 0.0;
+                pair_of(pairs, D, i, &place[0], &place[1]);
+                for (int n = 0; n < 2; n++) {
+                    const int64_t at = t * STRIDE + h * D + place[n];
+                    forward += (double)y[at] * (double)turned[at];
+                    backward += (double)back[at] * (double)x[at];
+                }
+                assert_true(fabs(forward - backward) <= 1e-6);
+            }
+        const int64_t between = t * STRIDE + HEADS * D;
+        assert_memory_equal(back + between, y + between, GAP * sizeof *y);
+    }
+}
+
+static void test_back(void **state)
+{
+    (void)state;
+    check_back(ROPE_HALVES);
+    check_back(ROPE_NEIGHBOURS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_tokens_and_heads),
         cmocka_unit_test(test_scores_depend_on_distance),
+        cmocka_unit_test(test_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

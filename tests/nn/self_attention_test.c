@@ -317,7 +317,7 @@ static void test_observer(void **state)
     assert_true(run(&compute, &problem.layer, starts, 5, problem.x, problem.y, NULL, &error));
 
     struct watcher watcher = {.batch = &batch};
-    struct attention_observer observer = {watch, &watcher};
+    struct attention_observer observer = {watch, &watcher, NULL};
     assert_true(run(&compute, &problem.layer, starts, 5, problem.x, watched, &observer, &error));
     assert_int_equal(watcher.calls, 1);
     assert_memory_equal(watched, problem.y, sizeof watched); /* looking changes no bit */
