@@ -1,17 +1,9 @@
-#include "model/bert.h"
-
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "model/bert_weights.h"
+#include "model/bert_parts.h"
 #include "model/model_check.h"
-
-struct bert {
-    struct bert_config config;
-    struct checkpoint *checkpoint; /* holds the file map that the weights point into */
-    struct bert_weights weights;
-};
 
 bool bert_open(struct bert **model, const char *directory, struct attn_error *error)
 {
@@ -43,9 +35,10 @@ const struct bert_config *bert_get_config(const struct bert *model)
     return &model->config;
 }
 
-static bool check_input(const struct bert_config *config, const struct bert_input *input,
-                        struct attn_error *error)
+bool bert_check_input(const struct bert *model, const struct bert_input *input,
+                      struct attn_error *error)
 {
+    const struct bert_config *config = &model->config;
     if (!model_check_batch(&input->batch, config->positions, error))
         return false;
     const int64_t tokens = packed_batch_tokens(&input->batch);
@@ -58,9 +51,8 @@ static bool check_input(const struct bert_config *config, const struct bert_inpu
     return true;
 }
 
-/* x[tokens][hidden] = word + type + position of each token; positions count from 0 in each
- * sequence. */
-static void add_embeddings(const struct bert *model, const struct bert_input *input, float *x)
+void bert_embed(const struct bert *model, const struct compute *compute,
+                const struct bert_input *input, float *x)
 {
     const struct bert_weights *weights = &model->weights;
     const int64_t hidden = model->config.hidden;
@@ -73,6 +65,7 @@ static void add_embeddings(const struct bert *model, const struct bert_input *in
             for (int64_t c = 0; c < hidden; c++)
                 x[token * hidden + c] = word[c] + type[c] + position[c];
         }
+    layer_norm_forward(compute, &weights->embedding_norm, token, x, NULL, x);
 }
 
 /* A post-norm layer:  x = norm(x + attention(x))  and then  x = norm(x + W₂·gelu(W₁·x)).
@@ -86,7 +79,7 @@ static bool layer_forward(const struct bert *model, int64_t n, const struct comp
                   inner = model->config.inner;
 
     struct layer_observer bound = {observer, n};
-    struct attention_observer watch = {layer_observer_observe, &bound};
+    const struct attention_observer watch = layer_observer_watch(&bound);
     if (!self_attention_forward(compute, &layer->attention, batch, x, x, inside,
                                 observer ? &watch : NULL, error))
         return false;
@@ -120,7 +113,7 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
                   const struct bert_input *input, float *hidden,
                   const struct model_observer *observer, struct attn_error *error)
 {
-    if (!check_input(&model->config, input, error))
+    if (!bert_check_input(model, input, error))
         return false;
 
     const int64_t tokens = packed_batch_tokens(&input->batch);
@@ -129,8 +122,7 @@ bool bert_forward(const struct bert *model, const struct compute *compute,
     if (!inside)
         return attn_error_memory(error);
 
-    add_embeddings(model, input, hidden);
-    layer_norm_forward(compute, &model->weights.embedding_norm, tokens, hidden, NULL, hidden);
+    bert_embed(model, compute, input, hidden);
 
     bool done = true;
     for (int64_t n = 0; done && n < model->config.layers; n++)

@@ -20,6 +20,22 @@ void causal_project(struct causal_pass *pass, const struct causal_layer *layer)
                     layer->query.weight.in, products, 3);
 }
 
+/* What attention_output.project needs. */
+struct output_projection {
+    const struct causal_pass *pass;
+    const struct causal_linear *linear;
+};
+
+static void project_blended(const void *user, const struct compute *compute, int64_t rows,
+                            const float *blended, float *y)
+{
+    const struct output_projection *projection = user;
+    const struct weight_matrix *weight = &projection->linear->weight;
+    const struct matrix_product product = {weight, NULL, y, weight->out, MATRIX_SET};
+    matrix_products(compute, projection->pass->workspace, projection->pass->precision, rows,
+                    blended, weight->in, &product, 1);
+}
+
 bool causal_attend(struct causal_pass *pass, int64_t n, struct attn_error *error)
 {
     const struct causal_layer *layer = &pass->model->layers[n];
@@ -28,11 +44,13 @@ bool causal_attend(struct causal_pass *pass, int64_t n, struct attn_error *error
     const float *q = pass->projected, *k = q + layer->query.weight.out,
                 *v = k + layer->key.weight.out;
     struct layer_observer bound = {pass->observer, n};
-    const struct attention_observer watch = {layer_observer_observe, &bound};
+    const struct attention_observer watch = layer_observer_watch(&bound);
+    const struct output_projection projection = {pass, &layer->output};
+    const struct attention_output output = {layer->output.weight.out, project_blended, &projection};
     return cached_attention(pass->compute, pass->cache, n, &pass->batch, settings->heads,
                             pass->precision, q, stride, k, v, stride, pass->blended,
                             pass->observer ? pass->stats : NULL, pass->observer ? &watch : NULL,
-                            error);
+                            &output, error);
 }
 
 void causal_add(struct causal_pass *pass, const struct causal_linear *linear, const float *y)

@@ -132,11 +132,17 @@ bool language_head_lose(struct language_pass *pass, const int32_t *labels,
 void language_head_tell(struct language_pass *pass, const int64_t *places, int64_t count,
                         float *logits)
 {
-    const struct language_model *model = pass->model;
-    const struct linear linear = projection(model);
-    float *x = pass->memory->wide[0], *hidden = pass->memory->wide[1];
+    float *x = pass->memory->wide[0];
     memcpy(pass->memory->rows, places, (size_t)count * sizeof *places);
     gather(pass, count, last_output(pass), x);
-    model->kind->head(pass, count, x, hidden);
+    language_head_tell_rows(pass, x, count, logits);
+}
+
+void language_head_tell_rows(struct language_pass *pass, const float *x, int64_t count,
+                             float *logits)
+{
+    const struct linear linear = projection(pass->model);
+    float *hidden = pass->memory->wide[1];
+    pass->model->kind->head(pass, count, x, hidden);
     linear_forward(&linear, count, hidden, linear.in, logits, linear.out);
 }

@@ -14,4 +14,8 @@ bool language_head_lose(struct language_pass *pass, const int32_t *labels,
 void language_head_tell(struct language_pass *pass, const int64_t *places, int64_t count,
                         float *logits);
 
+/* The same of x[count][width], outputs of the last layer; count ≤ pass->tokens. */
+void language_head_tell_rows(struct language_pass *pass, const float *x, int64_t count,
+                             float *logits);
+
 #endif

@@ -188,3 +188,16 @@ bool language_model_tell(struct language_model *model, const struct compute *com
     language_head_tell(&pass, sequence->places, sequence->count, logits);
     return model_check_finite(logits, sequence->count * model->settings.vocabulary, error);
 }
+
+bool language_model_tell_hidden(struct language_model *model, const struct compute *compute,
+                                const float *hidden, int64_t count, float *logits,
+                                struct attn_error *error)
+{
+    struct language_pass pass = {0};
+    const int64_t starts[] = {0, count};
+    const struct packed_batch batch = {1, starts};
+    if (!start(&pass, model, compute, &batch, error))
+        return false;
+    language_head_tell_rows(&pass, hidden, count, logits);
+    return model_check_finite(logits, count * model->settings.vocabulary, error);
+}

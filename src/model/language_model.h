@@ -107,6 +107,12 @@ bool language_model_tell(struct language_model *model, const struct compute *com
                          const struct language_places *sequence, float *logits,
                          struct attn_error *error);
 
+/* The same from hidden[count][width], the last layer's output for those places, wherever it was
+ * computed: all that stands between it and the logits. */
+bool language_model_tell_hidden(struct language_model *model, const struct compute *compute,
+                                const float *hidden, int64_t count, float *logits,
+                                struct attn_error *error);
+
 /* logits[vocabulary] of the last token of one sequence: what comes next. */
 bool language_model_next(struct language_model *model, const struct compute *compute,
                          const int32_t *ids, int64_t tokens, float *logits,

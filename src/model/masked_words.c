@@ -2,15 +2,29 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "format/checkpoint.h"
 #include "model/bert_config.h"
-#include "model/language_model.h"
+#include "model/language_parts.h"
 #include "model/likeliest.h"
 
 struct masked_words {
     struct language_model *model;
 };
+
+bool masked_words_are_there(const char *directory, bool *there, struct attn_error *error)
+{
+    struct checkpoint *checkpoint;
+    *there = false;
+    if (!checkpoint_open(&checkpoint, directory, error))
+        return false;
+    for (size_t n = 0; !*there && n < checkpoint_count(checkpoint); n++)
+        *there = strncmp(checkpoint_at(checkpoint, n)->name, BERT_HEAD, strlen(BERT_HEAD)) == 0;
+    checkpoint_close(checkpoint);
+    return true;
+}
 
 bool masked_words_open(struct masked_words **model, const char *directory, struct attn_error *error)
 {
@@ -60,6 +74,12 @@ bool masked_words_logits(struct masked_words *model, const struct compute *compu
     free(ids);
     free(types);
     return done;
+}
+
+bool masked_words_head(struct masked_words *model, const struct compute *compute,
+                       const float *hidden, int64_t count, float *logits, struct attn_error *error)
+{
+    return language_model_tell_hidden(model->model, compute, hidden, count, logits, error);
 }
 
 /* Sums are in double, so that probabilities of a large vocabulary add up to 1. */

@@ -8,6 +8,9 @@
 
 struct masked_words;
 
+/* Whether the checkpoint of a BERT in a directory has that head. */
+bool masked_words_are_there(const char *directory, bool *there, struct attn_error *error);
+
 /* A BertForMaskedLM in a directory. A model of another kind is refused by its name, and a BERT
  * without that head: "FILE: the model has no masked-word head: …". */
 bool masked_words_open(struct masked_words **model, const char *directory,
@@ -32,5 +35,11 @@ bool masked_words_tell(struct masked_words *model, const struct compute *compute
 bool masked_words_logits(struct masked_words *model, const struct compute *compute,
                          const struct encoding *encoding, const int64_t *places, int64_t count,
                          float *logits, struct attn_error *error);
+
+/* The logits[count][vocabulary] that the head makes of hidden[count][width], last hidden states of
+ * the same BERT that were computed elsewhere: of a text that is looked at, or with changes. Logits
+ * that are not finite are refused. */
+bool masked_words_head(struct masked_words *model, const struct compute *compute,
+                       const float *hidden, int64_t count, float *logits, struct attn_error *error);
 
 #endif

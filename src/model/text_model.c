@@ -1,15 +1,7 @@
-#include "model/text_model.h"
-
 #include <stdlib.h>
+#include <string.h>
 
-#include "model/bert.h"
-#include "model/causal_model.h"
-
-struct text_model {
-    struct text_model_settings settings;
-    struct bert *bert;           /* one of the two */
-    struct causal_model *causal; /* is there */
-};
+#include "model/text_model_parts.h"
 
 static bool read_bert(struct text_model_settings *settings, const char *directory,
                       struct attn_error *error)
@@ -75,6 +67,11 @@ const struct text_model_settings *text_model_get_settings(const struct text_mode
     return &model->settings;
 }
 
+const struct causal_model *text_model_causal(const struct text_model *model)
+{
+    return model->causal;
+}
+
 /* What a model is given, and what a BERT gives beside its attention. Each has room for a token at
  * least, so that a text without one comes to the model, which refuses it. */
 struct reading {
@@ -110,7 +107,7 @@ static void reading_release(struct reading *reading)
 /* In one chunk, with keys and values as they are. */
 static bool read_causally(const struct text_model *model, const struct compute *compute,
                           const struct causal_input *input, const struct model_observer *observer,
-                          struct attn_error *error)
+                          float *logits, struct attn_error *error)
 {
     const int64_t tokens = input->starts[1], positions = model->settings.positions;
     const int64_t room = tokens < 1 ? 1 : tokens < positions ? tokens : positions;
@@ -124,24 +121,33 @@ static bool read_causally(const struct text_model *model, const struct compute *
     struct causal_session *session;
     if (!causal_session_create(&session, model->causal, compute, &settings, error))
         return false;
-    const bool done = causal_session_read(session, input, observer, NULL, error);
+    const bool done = causal_session_read(session, input, observer, logits, error);
     causal_session_destroy(session);
     return done;
 }
 
 bool text_model_read(struct text_model *model, const struct compute *compute,
                      const struct encoding *encoding, const struct model_observer *observer,
-                     struct attn_error *error)
+                     const struct text_results *results, struct attn_error *error)
 {
     const int64_t starts[] = {0, (int64_t)encoding->token_count};
+    float *logits = results ? results->logits : NULL;
+    if (model->bert && logits)
+        return attn_error_set(error, "a BERT tells no next word");
+    if (!model->bert && results && results->hidden)
+        return attn_error_set(error, "last hidden states are told of a BERT only");
     struct reading reading;
     bool done = reading_start(&reading, model, encoding) || attn_error_memory(error);
     if (done && model->bert) {
         const struct bert_input input = {{1, starts}, reading.ids, reading.types};
         done = bert_forward(model->bert, compute, &input, reading.hidden, observer, error);
+        if (done && results && results->hidden)
+            memcpy(results->hidden, reading.hidden,
+                   encoding->token_count * (size_t)model->settings.width * sizeof(float));
     } else if (done) {
-        const struct causal_input input = {1, NULL, starts, reading.ids, CAUSAL_NONE};
-        done = read_causally(model, compute, &input, observer, error);
+        const struct causal_input input = {1, NULL, starts, reading.ids,
+                                           logits ? CAUSAL_LAST : CAUSAL_NONE};
+        done = read_causally(model, compute, &input, observer, logits, error);
     }
     reading_release(&reading);
     return done;

@@ -24,11 +24,22 @@ bool text_model_open(struct text_model **model, const struct model_source *sourc
 void text_model_close(struct text_model *model); /* NULL is allowed */
 const struct text_model_settings *text_model_get_settings(const struct text_model *model);
 
+/* The model itself where it tells the next word, to write with; NULL for a BERT. */
+struct causal_model;
+const struct causal_model *text_model_causal(const struct text_model *model);
+
+/* What a text is read for beside its attention; NULL: not wanted. */
+struct text_results {
+    float *hidden; /* [tokens][width]: a BERT's last hidden states; refused of other kinds */
+    float *logits; /* [vocabulary]: of the token behind the text; refused of a BERT */
+};
+
 /* Reads one encoded text while `observer` looks on; only a BERT reads the types of its tokens. In a
- * Llama the record's k has fewer heads than q where keys are grouped. What is out of range is
- * refused before anything is computed, a result that is not finite when it is. */
+ * Llama the record's k and v have fewer heads than q where keys are grouped. observer and results
+ * may be NULL. What is out of range is refused before anything is computed, a result that is not
+ * finite when it is. */
 bool text_model_read(struct text_model *model, const struct compute *compute,
                      const struct encoding *encoding, const struct model_observer *observer,
-                     struct attn_error *error);
+                     const struct text_results *results, struct attn_error *error);
 
 #endif

@@ -89,7 +89,7 @@ static void compare_text(const struct run *run, const struct compute *compute, s
 
     const int64_t starts[] = {0, text.tokens};
     const struct bert_input input = {.batch = {1, starts}, .ids = text.ids, .types = text.types};
-    const struct model_observer observer = {compare_layer, &comparison};
+    const struct model_observer observer = {compare_layer, &comparison, NULL};
     struct attn_error error;
     assert_true(bert_forward(run->model, compute, &input, hidden, &observer, &error));
     assert_int_equal(comparison.rows_compared,

@@ -75,7 +75,7 @@ static void handed_sentence(const struct compute *compute)
     const int32_t ids[] = {1, 5, 7, 2};
     const int64_t starts[] = {0, 4};
     const struct bert_input input = one_text(ids, starts);
-    const struct model_observer observer = {compare_weights, &expectation};
+    const struct model_observer observer = {compare_weights, &expectation, NULL};
     float hidden[4 * HIDDEN];
     struct attn_error error;
     assert_true(bert_forward(model, compute, &input, hidden, &observer, &error));
@@ -388,7 +388,7 @@ static void test_observer_may_stop(void **state)
     const int64_t starts[] = {0, 2};
     const struct bert_input input = one_text(ids, starts);
     int64_t last = -1;
-    const struct model_observer observer = {stop_at_second_layer, &last};
+    const struct model_observer observer = {stop_at_second_layer, &last, NULL};
     float hidden[2 * HIDDEN];
     struct attn_error error;
     assert_false(bert_forward(model, &compute, &input, hidden, &observer, &error));

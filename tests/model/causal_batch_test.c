@@ -189,7 +189,7 @@ static bool look_on(void *user, int64_t layer, const struct compute *compute,
 static void observed(const struct causal_golden *golden, const struct compute *compute)
 {
     int calls = 0;
-    const struct model_observer observer = {look_on, &calls};
+    const struct model_observer observer = {look_on, &calls, NULL};
     const int64_t five[] = {0, 5};
     const struct causal_input input = {1, NULL, five, golden->ids, CAUSAL_NONE};
     struct attn_error error;

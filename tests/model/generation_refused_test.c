@@ -49,7 +49,7 @@ static void test_what_is_refused(void **state)
     check_refused(&world, &settings, several, 3, NULL, "3 prompts are given, the session has 2");
     check_refused(&world, &settings, several, 0, NULL, "0 prompts are given");
     int64_t rows = 0;
-    const struct model_observer observer = {count_rows, &rows};
+    const struct model_observer observer = {count_rows, &rows, NULL};
     check_refused(&world, &settings, several, 2, &observer, "an observer sees one alone");
     const int32_t unknown[] = {1, 11};
     const struct prompt strange = {unknown, 2, 0};

@@ -294,7 +294,7 @@ static void test_a_prompt_that_is_read_in_part(void **state)
         causal_session_truncate(session, 0, count - 3);
 
         int64_t rows = 0;
-        const struct model_observer observer = {count_rows, &rows};
+        const struct model_observer observer = {count_rows, &rows, NULL};
         const struct generation_listener listener = {
             .token = take_token, .end = take_end, .user = &rest, .observer = &observer};
         const struct prompt prompt = {ids, count, count - 3};
@@ -381,7 +381,7 @@ static void test_an_observer_sees_every_read(void **state)
         assert_true(
             causal_session_create(&session, world.scene.model, &world.compute, &shape, &error));
         int64_t rows = 0;
-        const struct model_observer observer = {count_rows, &rows};
+        const struct model_observer observer = {count_rows, &rows, NULL};
         struct told told = {0};
         const struct generation_listener listener = {
             .token = take_token, .end = take_end, .user = &told, .observer = &observer};

@@ -10,6 +10,7 @@
 #include "case_file.h"
 #include "cmocka_test.h"
 #include "each_isa.h"
+#include "model/bert.h"
 #include "scratch_folder.h"
 #include "tiny_model.h"
 
@@ -134,6 +135,79 @@ static void test_golden(void **state)
         name = names[n];
         each_isa(2, tell);
     }
+}
+
+/* The head alone, of last hidden states that the model beside it has computed. */
+static void head(const struct compute *compute)
+{
+    char *directory = golden_path("");
+    struct masked_words *model = open_golden();
+    struct bert *bert;
+    struct attn_error error;
+    assert_true(bert_open(&bert, directory, &error));
+    const int64_t vocabulary = masked_words_vocabulary(model),
+                  width = bert_get_config(bert)->hidden;
+    json_t *file = golden_json();
+    for (size_t n = 0; n < json_array_size(file); n++) {
+        struct question question = read_question(json_array_get(file, n));
+        const int64_t tokens = (int64_t)question.encoding.token_count;
+        int32_t ids[40], types[40];
+        assert_true(tokens <= 40);
+        for (int64_t t = 0; t < tokens; t++) {
+            ids[t] = question.encoding.tokens[t].id;
+            types[t] = question.encoding.tokens[t].type;
+        }
+        const struct bert_input input = {{1, (const int64_t[]){0, tokens}}, ids, types};
+        float *hidden = calloc((size_t)(tokens * width), sizeof *hidden);
+        float *rows = calloc((size_t)(question.count * width), sizeof *rows);
+        float *logits = calloc((size_t)(question.count * vocabulary), sizeof *logits);
+        assert_true(hidden && rows && logits);
+        assert_true(bert_forward(bert, compute, &input, hidden, NULL, &error));
+        for (int64_t p = 0; p < question.count; p++)
+            memcpy(rows + p * width, hidden + question.places[p] * width,
+                   (size_t)width * sizeof *rows);
+        assert_true(masked_words_head(model, compute, rows, question.count, logits, &error));
+        assert_near(logits, question.logits, (size_t)(question.count * vocabulary), 1e-5);
+        rows[0] = NAN;
+        assert_false(masked_words_head(model, compute, rows, question.count, logits, &error));
+        assert_message(&error, "not finite");
+        free(hidden);
+        free(rows);
+        free(logits);
+        release_question(&question);
+    }
+    json_decref(file);
+    bert_close(bert);
+    masked_words_close(model);
+    free(directory);
+}
+
+static void test_head_alone(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        name = names[n];
+        each_isa(2, head);
+    }
+}
+
+static void test_whether_the_head_is_there(void **state)
+{
+    (void)state;
+    char *with = test_data_path("models/masked_words"), *without;
+    struct tiny_model tiny = tiny_model_read("tiny_bert");
+    without = tiny_model_save(&tiny);
+    bool there;
+    struct attn_error error;
+    assert_true(masked_words_are_there(with, &there, &error));
+    assert_true(there);
+    assert_true(masked_words_are_there(without, &there, &error));
+    assert_false(there);
+    assert_false(masked_words_are_there("/nowhere", &there, &error));
+    assert_message(&error, "/nowhere");
+    scratch_folder_remove(without);
+    tiny_model_free(&tiny);
+    free(with);
 }
 
 static void refuses(struct masked_words *model, const struct question *question, int64_t top,
@@ -272,6 +346,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_head_alone),
+        cmocka_unit_test(test_whether_the_head_is_there),
         cmocka_unit_test(test_refuses_what_is_out_of_range),
         cmocka_unit_test(test_refuses_other_models),
         cmocka_unit_test(test_refuses_logits_that_are_not_finite),
