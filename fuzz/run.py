@@ -36,6 +36,7 @@ SEEDS = {
     "tokenizer_json": ["golden/tokenizer_small.json", "golden/tokenizer_bytes.json",
                        "models/**/tokenizer.json"],
     "tokenizer_lines": ["models/**/vocab.txt"],
+    "treebank": ["treebank/*.conllu"],
 }  # fmt: skip
 TEXTS = [
     "größe 😀 \ufffd",

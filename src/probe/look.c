@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
-
-enum { LEFT_OUT = -1 }; /* in place of a unit */
+#include "base/available_memory.h"
+#include "probe/look_pass.h"
 
 static bool check_heads(const struct text_model_settings *model,
                         const struct look_settings *settings, struct attn_error *error)
@@ -15,6 +14,9 @@ static bool check_heads(const struct text_model_settings *model,
         const long long layer = settings->heads[n].layer, head = settings->heads[n].head;
         bool layer_there = layer == LOOK_MEAN || (layer >= 0 && layer < layers);
         bool head_there = head == LOOK_MEAN || (head >= 0 && head < heads && layer != LOOK_MEAN);
+        if (layer_there && head_there && settings->measure == LOOK_ROLLOUT && head != LOOK_MEAN)
+            return attn_error_set(error, "L%lldH%lld: a rollout is of layers, not of single heads",
+                                  layer, head);
         if (layer_there && head_there)
             continue;
         if (head == LOOK_MEAN)
@@ -32,132 +34,15 @@ static bool check_heads(const struct text_model_settings *model,
     return true;
 }
 
-/* Which unit each token belongs to, and what each unit is. group has encoding->token_count places.
- */
-static void form_units(const struct encoding *encoding, const struct look_settings *settings,
-                       int32_t *group, struct look *look)
+static bool check(const struct text_model_settings *model, const struct encoding *encoding,
+                  const struct look_settings *settings, struct attn_error *error)
 {
-    look->units = 0;
-    for (size_t t = 0; t < encoding->token_count; t++) {
-        int32_t word = encoding->tokens[t].word;
-        bool added = word == TOKEN_NO_WORD;
-        if (added && !settings->special) {
-            group[t] = LEFT_OUT;
-            continue;
-        }
-        bool continues =
-            settings->unit == LOOK_WORDS && !added && t > 0 && encoding->tokens[t - 1].word == word;
-        if (!continues) {
-            look->first_token[look->units] = t;
-            look->word[look->units] = word;
-            look->units++;
-        }
-        group[t] = (int32_t)look->units - 1;
-    }
-}
-
-void look_merge(const float *weights, size_t tokens, const int32_t *group, size_t units,
-                float *merged)
-{
-    for (size_t n = 0; n < units * units; n++)
-        merged[n] = 0.0f;
-    for (size_t query = 0; query < tokens; query++) {
-        if (group[query] < 0)
-            continue;
-        float *row = merged + (size_t)group[query] * units;
-        for (size_t key = 0; key < tokens; key++)
-            if (group[key] >= 0)
-                row[group[key]] += weights[query * tokens + key];
-    }
-    for (size_t unit = 0; unit < units; unit++) {
-        size_t queries = 0;
-        for (size_t t = 0; t < tokens; t++)
-            queries += group[t] == (int32_t)unit;
-        for (size_t key = 0; queries > 1 && key < units; key++)
-            merged[unit * units + key] /= (float)queries;
-    }
-}
-
-/* What the observer needs and fills. */
-struct collector {
-    const struct look_settings *settings;
-    int64_t model_heads;
-    int64_t model_layers;
-    size_t tokens;
-    const int32_t *group; /* [tokens] */
-    float *weights;       /* [tokens][tokens]: one head */
-    float *merged;        /* [units][units]: the same by unit */
-    double *sums;         /* [head_count][units][units] where a mean is asked for, else NULL */
-    struct look *look;
-};
-
-static bool wants(const struct look_head *wanted, int64_t layer, int64_t head)
-{
-    return (wanted->layer == LOOK_MEAN || wanted->layer == layer) &&
-           (wanted->head == LOOK_MEAN || wanted->head == head);
-}
-
-/* Adds one head of one layer to each matrix that it is part of. */
-static void collect(struct collector *collector, int64_t layer, int64_t head)
-{
-    const size_t numbers = collector->look->units * collector->look->units;
-    for (size_t n = 0; n < collector->settings->head_count; n++) {
-        const struct look_head *wanted = &collector->settings->heads[n];
-        if (!wants(wanted, layer, head))
-            continue;
-        if (wanted->head != LOOK_MEAN) {
-            memcpy(collector->look->weights + n * numbers, collector->merged,
-                   numbers * sizeof *collector->merged);
-            continue;
-        }
-        double *sums = collector->sums + n * numbers;
-        for (size_t i = 0; i < numbers; i++)
-            sums[i] += (double)collector->merged[i];
-    }
-}
-
-/* After a layer's attention: one head at a time, only those that are asked for. */
-static bool observe(void *user, int64_t layer, const struct compute *compute,
-                    const struct attention_record *record, struct attn_error *error)
-{
-    struct collector *collector = user;
-    const int64_t tokens = (int64_t)collector->tokens;
-    attn_tensor weights = attn_tensor_packed(collector->weights, ATTN_F32, 1, 1, tokens, tokens);
-
-    for (int64_t head = 0; head < collector->model_heads; head++) {
-        bool wanted = false;
-        for (size_t n = 0; !wanted && n < collector->settings->head_count; n++)
-            wanted = wants(&collector->settings->heads[n], layer, head);
-        if (!wanted)
-            continue;
-        const int64_t begin[4] = {0, head, 0, 0};
-        if (attn_weights(compute->attention, record->params, &record->q, &record->k, &record->stats,
-                         begin, &weights) != ATTN_SUCCESS)
-            return attn_error_set(error, "attention weights: %s", attn_message(compute->attention));
-        look_merge(collector->weights, collector->tokens, collector->group, collector->look->units,
-                   collector->merged);
-        collect(collector, layer, head);
-    }
-    return true;
-}
-
-static void finish_means(const struct collector *collector)
-{
-    const size_t numbers = collector->look->units * collector->look->units;
-    for (size_t n = 0; n < collector->settings->head_count; n++) {
-        const struct look_head *wanted = &collector->settings->heads[n];
-        if (wanted->head != LOOK_MEAN)
-            continue;
-        int64_t layers = wanted->layer == LOOK_MEAN ? collector->model_layers : 1;
-        double count = (double)(layers * collector->model_heads);
-        for (size_t i = n * numbers; i < (n + 1) * numbers; i++)
-            collector->look->weights[i] = (float)(collector->sums[i] / count);
-    }
-}
-
-static bool check_encoding(const struct text_model_settings *model, const struct encoding *encoding,
-                           struct attn_error *error)
-{
+    if (settings->head_count == 0)
+        return attn_error_set(error, "no head to look at");
+    if (settings->change && settings->measure == LOOK_GRADIENT)
+        return attn_error_set(error, "gradients are of the model as it is, without a change");
+    if (!check_heads(model, settings, error))
+        return false;
     if (encoding->token_count > (size_t)model->positions)
         return attn_error_set(error, "the text has %zu tokens, the model has %lld positions",
                               encoding->token_count, (long long)model->positions);
@@ -167,55 +52,118 @@ static bool check_encoding(const struct text_model_settings *model, const struct
     return attn_error_set(error, "the text has no word to look from");
 }
 
-/* All that one look needs for its time. Each array has at least one element. */
-struct scratch {
-    int32_t *group; /* [tokens] */
-    float *weights; /* [tokens][tokens] */
-    float *merged;  /* [units][units] */
-    double *sums;   /* [head_count][units][units], NULL without a mean */
-};
-
-static void scratch_release(struct scratch *scratch)
+/* What has been allowed fits into size_t. Each array has at least one element. */
+static bool allocate(struct look_pass *pass, const struct look_size *size)
 {
-    free(scratch->group);
-    free(scratch->weights);
-    free(scratch->merged);
-    free(scratch->sums);
-}
-
-static bool any_mean(const struct look_settings *settings)
-{
-    for (size_t n = 0; n < settings->head_count; n++)
-        if (settings->heads[n].head == LOOK_MEAN)
-            return true;
-    return false;
-}
-
-/* Forms the units, then allocates everything; calloc checks the last product of each size. */
-static bool prepare(const struct encoding *encoding, const struct look_settings *settings,
-                    struct scratch *scratch, struct look *look)
-{
-    const size_t tokens = encoding->token_count;
-    scratch->group = calloc(tokens, sizeof *scratch->group);
-    look->first_token = calloc(tokens, sizeof *look->first_token);
-    look->word = calloc(tokens, sizeof *look->word);
-    if (!scratch->group || !look->first_token || !look->word)
-        return false;
-    form_units(encoding, settings, scratch->group, look);
-
-    size_t numbers, bytes;
-    if (!attn_checked_size_multiply(look->units, look->units, &numbers) ||
-        !attn_checked_size_multiply(numbers, sizeof *scratch->sums, &bytes))
-        return false;
-    scratch->weights = calloc(tokens, tokens * sizeof *scratch->weights);
-    scratch->merged = calloc(numbers, sizeof *scratch->merged);
-    look->weights = calloc(settings->head_count, numbers * sizeof *look->weights);
-    if (any_mean(settings)) {
-        scratch->sums = calloc(settings->head_count, bytes);
-        if (!scratch->sums)
-            return false;
+    struct look *look = pass->look;
+    const size_t units = look->units, matrices = pass->settings->head_count;
+    const size_t heads = (size_t)size->tile_heads, rows = (size_t)size->tile_rows;
+    pass->here = calloc(matrices, sizeof *pass->here);
+    pass->tile = calloc(heads * rows, pass->tokens * sizeof *pass->tile);
+    pass->rows = calloc(heads, sizeof *pass->rows);
+    pass->row_units = calloc(heads, units * sizeof *pass->row_units);
+    bool made = pass->here && pass->tile && pass->rows && pass->row_units;
+    for (size_t n = 0; made && n < heads; n++)
+        pass->rows[n].units = pass->row_units + n * units;
+    if (size->mean) {
+        pass->mean = calloc(rows, units * sizeof *pass->mean);
+        pass->mean_totals = calloc(rows, sizeof *pass->mean_totals);
+        pass->written = calloc(units, sizeof *pass->written);
+        made = made && pass->mean && pass->mean_totals && pass->written;
     }
-    return scratch->weights && scratch->merged && look->weights;
+    if (size->all && pass->settings->measure != LOOK_ROLLOUT) {
+        pass->sums = calloc(units, units * sizeof *pass->sums);
+        pass->totals = calloc(units, sizeof *pass->totals);
+        made = made && pass->sums && pass->totals;
+    }
+    if (!pass->settings->links) {
+        look->weights = calloc(matrices, units * units * sizeof *look->weights);
+        return made && look->weights;
+    }
+    look->links_a_row = size->links_a_row;
+    look->links = calloc(matrices * units, look->links_a_row * sizeof *look->links);
+    look->row_sums = calloc(matrices, units * sizeof *look->row_sums);
+    return made && look->links && look->row_sums;
+}
+
+static void release(struct look_pass *pass)
+{
+    free(pass->here);
+    free(pass->tile);
+    free(pass->rows);
+    free(pass->row_units);
+    free(pass->mean);
+    free(pass->mean_totals);
+    free(pass->written);
+    free(pass->sums);
+    free(pass->totals);
+    look_norm_release(&pass->norm);
+    look_rollout_release(&pass->rollout);
+    look_gradient_release(&pass->gradient);
+}
+
+/* Whether a rollout has come to the last layer that is asked for. */
+static bool is_behind(const struct look_pass *pass, int64_t layer)
+{
+    for (size_t n = 0; n < pass->settings->head_count; n++)
+        if (pass->settings->heads[n].layer >= layer || pass->settings->heads[n].layer == LOOK_MEAN)
+            return false;
+    return true;
+}
+
+static bool check_record(const struct attention_record *record, struct attn_error *error)
+{
+    if (record->q.type == ATTN_F32 && record->k.type == ATTN_F32 && record->v.type == ATTN_F32)
+        return true;
+    return attn_error_set(error, "queries, keys and values must be 32-bit numbers to be looked at");
+}
+
+static bool observe(void *user, int64_t layer, const struct compute *compute,
+                    const struct attention_record *record, struct attn_error *error)
+{
+    struct look_pass *pass = user;
+    look_begin_layer(pass, layer);
+    if (!check_record(record, error) ||
+        (pass->settings->vectors && !look_vectors_observe(pass, record, error)))
+        return false;
+    if (pass->settings->measure == LOOK_ROLLOUT)
+        return is_behind(pass, layer) || look_rollout_observe(pass, compute, record, error);
+    if (pass->here_count == 0)
+        return true;
+    if (pass->settings->measure == LOOK_NORM)
+        return look_norm_observe(pass, compute, record, error);
+    return look_weights_observe(pass, compute, record, error);
+}
+
+static bool observe_gradient(void *user, int64_t layer, const struct compute *compute,
+                             const struct attention_record *record, const attn_tensor *d_o,
+                             struct attn_error *error)
+{
+    struct look_pass *pass = user;
+    look_begin_layer(pass, layer);
+    if (!check_record(record, error) ||
+        (pass->settings->vectors && !look_vectors_observe(pass, record, error)))
+        return false;
+    return pass->here_count == 0 || look_gradient_observe(pass, compute, record, d_o, error);
+}
+
+/* The change has a user of its own. */
+static const struct attention_change *change(void *user, int64_t layer)
+{
+    const struct look_settings *settings = ((const struct look_pass *)user)->settings;
+    return settings->change(settings->change_user, layer);
+}
+
+static bool run(struct look_pass *pass, struct text_model *model, const struct compute *compute,
+                const struct encoding *encoding, struct attn_error *error)
+{
+    if (pass->settings->measure == LOOK_GRADIENT) {
+        const struct gradient_observer observer = {observe_gradient, pass};
+        struct gradient_subject subject;
+        return text_gradient_run(model, compute, encoding, &observer, &subject, error);
+    }
+    const struct model_observer observer = {observe, pass, pass->settings->change ? change : NULL};
+    return text_model_read(model, compute, encoding, &observer, NULL, error);
 }
 
 bool look_run(struct text_model *model, const struct compute *compute,
@@ -224,33 +172,35 @@ bool look_run(struct text_model *model, const struct compute *compute,
 {
     *look = (struct look){0};
     const struct text_model_settings *shape = text_model_get_settings(model);
-    if (settings->head_count == 0)
-        return attn_error_set(error, "no head to look at");
-    if (!check_heads(shape, settings, error) || !check_encoding(shape, encoding, error))
+    if (!check(shape, encoding, settings, error))
         return false;
 
-    struct scratch scratch = {0};
-    bool done = prepare(encoding, settings, &scratch, look);
-    if (!done)
-        attn_error_memory(error);
-    else {
-        struct collector collector = {
-            .settings = settings,
-            .model_heads = shape->heads,
-            .model_layers = shape->layers,
-            .tokens = encoding->token_count,
-            .group = scratch.group,
-            .weights = scratch.weights,
-            .merged = scratch.merged,
-            .sums = scratch.sums,
-            .look = look,
-        };
-        const struct model_observer observer = {observe, &collector};
-        done = text_model_read(model, compute, encoding, &observer, error);
-        if (done)
-            finish_means(&collector);
+    const size_t tokens = encoding->token_count;
+    int32_t *group = calloc(tokens, sizeof *group);
+    look->first_token = calloc(tokens, sizeof *look->first_token);
+    look->word = calloc(tokens, sizeof *look->word);
+    struct look_pass pass = {
+        .settings = settings,
+        .layers = shape->layers,
+        .heads = shape->heads,
+        .tokens = tokens,
+        .group = group,
+        .look = look,
+    };
+    bool done = (group && look->first_token && look->word) || attn_error_memory(error);
+    if (done) {
+        look_form_units(encoding, settings->unit, settings->special, group, look);
+        const struct look_size size = look_size_of(shape, settings, tokens, look->units);
+        pass.tile_heads = size.tile_heads;
+        pass.tile_rows = size.tile_rows;
+        done = look_size_check(&size, settings, look->units, attn_available_memory(""), error) &&
+               (allocate(&pass, &size) || attn_error_memory(error)) &&
+               run(&pass, model, compute, encoding, error);
     }
-    scratch_release(&scratch);
+    if (done)
+        look_keep_sums(&pass);
+    release(&pass);
+    free(group);
     if (!done)
         look_release(look);
     return done;
@@ -261,5 +211,8 @@ void look_release(struct look *look)
     free(look->first_token);
     free(look->word);
     free(look->weights);
+    free(look->links);
+    free(look->row_sums);
+    look_vectors_release(&look->vectors);
     *look = (struct look){0};
 }

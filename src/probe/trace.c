@@ -126,7 +126,7 @@ static bool observe(void *user, int64_t layer, const struct compute *compute,
 
 struct model_observer trace_observer(struct trace *trace)
 {
-    return (struct model_observer){observe, trace};
+    return (struct model_observer){observe, trace, NULL};
 }
 
 void trace_row(const struct trace *trace, int64_t layer, int64_t position, float *weights)

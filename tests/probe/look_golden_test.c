@@ -17,7 +17,10 @@ struct scene {
     struct look look;
 };
 
-static struct scene look_at(const char *text, enum look_unit unit, bool special)
+static const struct look_head mean = {LOOK_MEAN, LOOK_MEAN};
+
+static struct scene look_at_heads(const char *text, enum look_unit unit, bool special,
+                                  const struct look_head *heads, size_t count)
 {
     struct scene scene = {.compute = make_compute(1)};
     struct attn_error error;
@@ -29,11 +32,16 @@ static struct scene look_at(const char *text, enum look_unit unit, bool special)
     const struct tokenizer_input input = {.text = text, .text_size = strlen(text)};
     if (!tokenizer_encode(scene.tokenizer, &input, &scene.encoding, &error))
         fail_msg("%s", error.message);
-    const struct look_head mean = {LOOK_MEAN, LOOK_MEAN};
-    const struct look_settings settings = {&mean, 1, unit, special};
+    const struct look_settings settings = {
+        .heads = heads, .head_count = count, .unit = unit, .special = special};
     if (!look_run(scene.model, &scene.compute, &scene.encoding, &settings, &scene.look, &error))
         fail_msg("%s", error.message);
     return scene;
+}
+
+static struct scene look_at(const char *text, enum look_unit unit, bool special)
+{
+    return look_at_heads(text, unit, special, &mean, 1);
 }
 
 static void close_scene(struct scene *scene)
@@ -118,6 +126,44 @@ static void test_mask_is_one_unit(void **state)
     json_decref(file);
 }
 
+/* Rows come a tile at a time, here of 32 of 12 heads: words that a tile's end cuts, one of them
+ * longer than a tile, are what their pieces make. */
+static void test_words_across_tiles(void **state)
+{
+    (void)state;
+    const char *const text =
+        "Unaffordable screwdrivers, antidisestablishmentarianism; 1234567890 overgeneralizations "
+        "qxzjvkwqxzjvkwqqzzxxjjvvkkwwqxzjvkwqxzjvkwqqzzxxjjvvkkwwqxzjvkwqxzjvkwqqzzxxjjvvkkww "
+        "hypercoagulability, indistinguishableness? Thermoluminescence! Pseudoparallelogram.";
+    const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {2, LOOK_MEAN}, {3, 4}, {3, 11}};
+    enum { HEADS = sizeof heads / sizeof heads[0] };
+    struct scene pieces = look_at_heads(text, LOOK_PIECES, true, heads, HEADS);
+    struct scene words = look_at_heads(text, LOOK_WORDS, false, heads, HEADS);
+    const size_t tokens = pieces.look.units, units = words.look.units;
+    assert_true(tokens > 96 && tokens > units + 64);
+
+    int32_t *group = calloc(tokens, sizeof *group);
+    float *merged = calloc(units, units * sizeof *merged);
+    assert_true(group && merged);
+    size_t longest = 0;
+    for (size_t t = 0; t < tokens; t++) {
+        group[t] = words.encoding.tokens[t].word; /* words are numbered through */
+        size_t length = 1;
+        while (t + length < tokens && words.encoding.tokens[t + length].word == group[t])
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    assert_true(longest > 40);
+    for (size_t n = 0; n < HEADS; n++) {
+        look_merge(pieces.look.weights + n * tokens * tokens, tokens, group, units, merged);
+        assert_near(words.look.weights + n * units * units, merged, units * units, 1e-6);
+    }
+    free(group);
+    free(merged);
+    close_scene(&pieces);
+    close_scene(&words);
+}
+
 int main(void)
 {
     if (!golden_model_directory())
@@ -125,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_robot),
         cmocka_unit_test(test_mask_is_one_unit),
+        cmocka_unit_test(test_words_across_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,8 @@ static void close_scene(struct scene *scene)
 static struct look look_at(const struct scene *scene, const struct look_head *heads, size_t count,
                            enum look_unit unit, bool special)
 {
-    const struct look_settings settings = {heads, count, unit, special};
+    const struct look_settings settings = {
+        .heads = heads, .head_count = count, .unit = unit, .special = special};
     struct look look;
     struct attn_error error;
     if (!look_run(scene->model, &scene->compute, &scene->encoding, &settings, &look, &error))
@@ -228,7 +229,7 @@ static void test_heads_that_are_not_there(void **state)
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         const struct look_head heads[] = {{0, 0}, cases[n].head};
-        const struct look_settings settings = {heads, 2, LOOK_WORDS, false};
+        const struct look_settings settings = {.heads = heads, .head_count = 2};
         struct look look;
         struct attn_error error;
         assert_false(
@@ -244,7 +245,7 @@ static void test_texts_that_do_not_fit(void **state)
     (void)state;
     struct scene scene = open_tiny_scene();
     const struct look_head all = {LOOK_MEAN, LOOK_MEAN};
-    const struct look_settings settings = {&all, 1, LOOK_WORDS, true};
+    const struct look_settings settings = {.heads = &all, .head_count = 1, .special = true};
     struct look look;
     struct attn_error error;
     const int32_t ids[9] = {1, 2}, added[9] = {-1, -1}, words[9] = {0};
@@ -256,7 +257,7 @@ static void test_texts_that_do_not_fit(void **state)
     assert_message(&error, "9 tokens, the model has 8 positions");
     look_release(&look); /* nothing is held, and that is allowed */
 
-    const struct look_settings none = {NULL, 0, LOOK_WORDS, true};
+    const struct look_settings none = {.special = true};
     assert_false(look_run(scene.model, &scene.compute, &scene.encoding, &none, &look, &error));
     assert_message(&error, "no head");
     free(empty.tokens);
@@ -356,7 +357,7 @@ static bool look_once(void *user, struct attn_error *error)
 {
     const struct scene *scene = user;
     const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {1, 1}};
-    const struct look_settings settings = {heads, 2, LOOK_WORDS, false};
+    const struct look_settings settings = {.heads = heads, .head_count = 2};
     struct look look;
     bool done = look_run(scene->model, &scene->compute, &scene->encoding, &settings, &look, error);
     if (!done)
