@@ -40,12 +40,6 @@ static const char *const row_axis = "query: the word that looks";
 static const char *const column_axis = "key: the word it looks at";
 static const char *const not_a_number_name = "not a number";
 
-static const char *legend_name(const struct attention_map *map)
-{
-    return map->renormalized ? "share of the weight shown, from 0 to the largest in this picture"
-                             : "attention weight, from 0 to the largest in this picture";
-}
-
 /* Panels beside each other: one layer's heads where all layers have as many, else near a square. */
 static size_t choose_grid_columns(const struct attention_map *map)
 {
@@ -129,6 +123,18 @@ static void write_title(struct figure *figure)
         label_show(map->pair, map->pair_size, &figure->pair.full);
 }
 
+static void write_legend(struct figure *figure)
+{
+    const struct attention_map *map = figure->map;
+    const char *measure = map->measure;
+    if (!measure)
+        measure = map->renormalized ? "share of the weight shown" : "attention weight";
+    attn_buffer_add_text(&figure->legend, measure);
+    if (map->measure && map->renormalized)
+        attn_buffer_add_text(&figure->legend, ", as a share of what is shown");
+    attn_buffer_add_text(&figure->legend, ", from 0 to the largest in this picture");
+}
+
 /* The y under title and text. */
 static double heading_bottom(const struct attention_map *map)
 {
@@ -163,7 +169,8 @@ static void place(struct figure *figure, const struct figure_painter *painter)
         figure->left + fmax(body_width, painter->text_width(painter->user, column_axis, AXIS_SIZE));
     right =
         fmax(right, MARGIN + painter->text_width(painter->user, figure->title.data, TITLE_SIZE));
-    right = fmax(right, MARGIN + painter->text_width(painter->user, legend_name(map), SMALL_SIZE));
+    right =
+        fmax(right, MARGIN + painter->text_width(painter->user, figure->legend.data, SMALL_SIZE));
     figure->width = ceil(right + MARGIN);
     figure->height = ceil(figure->legend_top + LEGEND_HEIGHT + MARGIN - 8);
 }
@@ -179,8 +186,8 @@ static void cut_line(struct shown_label *line, double width)
 static bool has_failed(const struct figure *figure)
 {
     return !figure->row_labels || !figure->column_labels || figure->title.failed ||
-           figure->text.full.failed || figure->text.cut.failed || figure->pair.full.failed ||
-           figure->pair.cut.failed;
+           figure->legend.failed || figure->text.full.failed || figure->text.cut.failed ||
+           figure->pair.full.failed || figure->pair.cut.failed;
 }
 
 bool figure_create(struct figure *figure, const struct attention_map *map,
@@ -196,6 +203,7 @@ bool figure_create(struct figure *figure, const struct attention_map *map,
     figure->row_labels = shown_labels_create(map->row_labels, map->rows);
     figure->column_labels = shown_labels_create(map->column_labels, map->columns);
     write_title(figure);
+    write_legend(figure);
     if (!has_failed(figure)) {
         figure->grid_columns = choose_grid_columns(map);
         choose_cell(figure);
@@ -221,6 +229,7 @@ void figure_release(struct figure *figure)
     shown_labels_release(figure->row_labels, figure->map->rows);
     shown_labels_release(figure->column_labels, figure->map->columns);
     attn_buffer_release(&figure->title);
+    attn_buffer_release(&figure->legend);
     release_line(&figure->text);
     release_line(&figure->pair);
 }
@@ -379,7 +388,7 @@ static void draw_panel(const struct figure *figure, const struct figure_painter 
 
 static void draw_legend(const struct figure *figure, const struct figure_painter *painter)
 {
-    struct figure_text text = {.text = legend_name(figure->map),
+    struct figure_text text = {.text = figure->legend.data,
                                .x = figure->title_left,
                                .y = figure->legend_top + 9,
                                .size = SMALL_SIZE,

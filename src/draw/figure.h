@@ -49,6 +49,7 @@ struct figure {
     struct color_scale scale;
     struct shown_label *row_labels, *column_labels;
     struct attn_buffer title;
+    struct attn_buffer legend;     /* what a colour says */
     struct shown_label text, pair; /* cut to the figure's width; empty where the map has none */
 
     double width, height; /* of the whole figure */

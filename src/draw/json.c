@@ -55,14 +55,6 @@ static void add_labels(const char *const *labels, size_t count, struct attn_buff
     }
 }
 
-static bool has_own_columns(const struct attention_map *map)
-{
-    bool differs = map->columns != map->rows;
-    for (size_t i = 0; !differs && i < map->columns; i++)
-        differs = strcmp(map->column_labels[i], map->row_labels[i]) != 0;
-    return differs;
-}
-
 bool draw_json(const struct attention_map *map, struct attn_buffer *out, struct attn_error *error)
 {
     if (!map_check(map, error))
@@ -74,9 +66,12 @@ bool draw_json(const struct attention_map *map, struct attn_buffer *out, struct 
     add_string(map->text, map->text_size, &scratch, out);
     attn_buffer_add_text(out, ", \"pair\": ");
     add_string(map->pair, map->pair_size, &scratch, out);
-    attn_buffer_add_text(out, ", \"words\": [");
+    attn_buffer_add_text(out, ", \"measure\": ");
+    add_string(map->measure, map->measure ? strlen(map->measure) : 0, &scratch, out);
+    attn_buffer_format(out, ", \"renormalized\": %s, \"words\": [",
+                       map->renormalized ? "true" : "false");
     add_labels(map->row_labels, map->rows, &scratch, out);
-    if (has_own_columns(map)) {
+    if (map_has_own_columns(map)) {
         attn_buffer_add_text(out, "], \"columns\": [");
         add_labels(map->column_labels, map->columns, &scratch, out);
     }

@@ -2,9 +2,8 @@
 #ifndef ATTN_DRAW_PAGE_ASSETS_H
 #define ATTN_DRAW_PAGE_ASSETS_H
 
-/* NUL-terminated UTF-8. */
-extern const char page_html[];
-extern const char page_css[];
-extern const char page_js[];
+/* NUL-terminated UTF-8; the style sheets joined, and the scripts, but for what only a page that
+ * asks for a text has. */
+extern const char page_html[], page_css[], page_js[], form_js[];
 
 #endif

@@ -3,25 +3,32 @@
 #define ATTN_DRAW_PAGE_WEIGHTS_H
 
 #include "draw/attention_map.h"
+#include "draw/strongest.h"
 
-/* A weight is two bytes, little-endian: round(weight / largest · 65534); 65535 is not a number.
- *   strongest = 0  all weights, [panels][rows][columns]
- *   strongest = k  the k largest of each row, [panels][rows][k] of (column, weight), the column in
- * two bytes too */
-struct page_weights {
-    size_t strongest;
-    size_t bytes;
+enum { PAGE_COLUMN_LIMIT = 65536 }; /* a link's column is two bytes */
+
+/* The length as base64 of all weights; SIZE_MAX for a map of links. */
+size_t page_weights_whole_size(const struct attention_map *map);
+
+/* How many rows want how many links (strongest.h), counted up to `limit`, at most STRONGEST_LIMIT:
+ * rows[limit] are those that want so many or more. A lower limit is quicker. */
+struct page_links {
+    size_t limit;
+    size_t rows[STRONGEST_LIMIT + 1];
 };
 
-/* The fullest form whose base64 text is at most `budget` bytes. False where even one weight a row
- * is more; `plan` then holds what that would take. */
-bool page_weights_plan(const struct attention_map *map, size_t budget, struct page_weights *plan);
+void page_links_count(const struct attention_map *map, size_t limit, struct page_links *links);
 
-/* The length of `bytes` bytes as base64 (RFC 4648, padded). */
-size_t page_weights_text_size(size_t bytes);
+/* The length as base64 where each row has at most `most` links. */
+size_t page_links_size(const struct page_links *links, size_t most);
 
-/* Appends the base64 text. *share is the part of all weight that the page holds, 0..1. */
-void page_weights_add(const struct attention_map *map, const struct page_weights *plan,
-                      float largest, struct attn_buffer *out, double *share);
+/* The most links a row, up to the limit, whose text is at most `budget` bytes and which some row
+ * wants; 0 where one link a row is more. */
+size_t page_links_fit(const struct page_links *links, size_t budget);
+
+/* Appends the base64 text: all weights where `strongest` is 0, else at most so many links a row.
+ * *share is the part of all weight that the page holds, 0..1. */
+void page_weights_add(const struct attention_map *map, size_t strongest, float largest,
+                      struct attn_buffer *out, double *share);
 
 #endif

@@ -123,10 +123,12 @@ static void add_hover(const struct figure *figure, size_t row, size_t column, fl
     markup_add_text(out, figure->row_labels[row].cut.data);
     attn_buffer_add_text(out, "\nkey: ");
     markup_add_text(out, figure->column_labels[column].cut.data);
+    attn_buffer_add_text(out, "\n");
+    markup_add_text(out, figure->map->measure ? figure->map->measure : "weight");
     if (isfinite(weight))
-        attn_buffer_format(out, "\nweight: %.4f</title>", (double)weight);
+        attn_buffer_format(out, ": %.4f</title>", (double)weight);
     else
-        attn_buffer_add_text(out, "\nweight: not a number</title>");
+        attn_buffer_add_text(out, ": not a number</title>");
 }
 
 static void add_cells_with_hover(const struct figure *figure, const struct figure_panel *panel,

@@ -7,7 +7,20 @@
 
 static const char *const labels[] = {"a<b", "مرحبا", "\n", "Donaudampfschifffahrtsgesellschaft"};
 static const float weights[16] = {1, 0.5f, 0.25f};
-static const struct map_panel panels[] = {{0, 0, weights}, {0, 1, weights}};
+static const struct map_panel panels[] = {{0, 0, weights, NULL}, {0, 1, weights, NULL}};
+static const size_t row_tokens[] = {0, 1, 1, 3}, row_token_counts[] = {1, 1, 2, 1};
+static const struct map_vectors vectors = {.layers = 1,
+                                           .heads = 2,
+                                           .key_heads = 1,
+                                           .d = 2,
+                                           .tokens = 4,
+                                           .scale = 1,
+                                           .queries = weights,
+                                           .keys = weights,
+                                           .values = weights,
+                                           .labels = labels,
+                                           .row_tokens = row_tokens,
+                                           .row_token_counts = row_token_counts};
 static const struct attention_map map = {.model = "model",
                                          .text = "text",
                                          .text_size = 4,
@@ -20,7 +33,9 @@ static const struct attention_map map = {.model = "model",
                                          .column_labels = labels,
                                          .column_label_count = 4,
                                          .panels = panels,
-                                         .panel_count = 2};
+                                         .panel_count = 2,
+                                         .measure = "norm",
+                                         .vectors = &vectors};
 
 /* Each attempt at a PNG reads the machine's fonts, so that fewer must do. */
 static const struct attention_map small_map = {.text = "text",
@@ -72,10 +87,28 @@ static void a_curve_reports_a_failed_allocation(void **state)
 static void every_format_reports_a_failed_allocation(void **state)
 {
     (void)state;
-    struct drawing drawings[] = {
-        {draw_svg, &map}, {draw_html, &map}, {draw_json, &map}, {draw_npy, &map}};
+    struct drawing drawings[] = {{draw_svg, &map},
+                                 {draw_html, &map},
+                                 {draw_page_data, &map},
+                                 {draw_json, &map},
+                                 {draw_npy, &map}};
     for (size_t i = 0; i < sizeof drawings / sizeof drawings[0]; i++)
         assert_true(allocation_sweep(draw, &drawings[i]) > 0);
+}
+
+static bool draw_form(void *user, struct attn_error *error)
+{
+    (void)user;
+    struct attn_buffer out = {0};
+    bool drawn = draw_page_form("model", &out, error);
+    attn_buffer_release(&out);
+    return drawn;
+}
+
+static void the_form_reports_a_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(allocation_sweep(draw_form, NULL) > 0);
 }
 
 static void png_reports_a_failed_allocation(void **state)
@@ -109,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_reports_a_failed_allocation),
+        cmocka_unit_test(the_form_reports_a_failed_allocation),
         cmocka_unit_test(a_curve_reports_a_failed_allocation),
         cmocka_unit_test(png_reports_a_failed_allocation),
         cmocka_unit_test(a_ranking_remembers_a_failed_allocation),

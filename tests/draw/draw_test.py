@@ -1,177 +1,16 @@
-"""Files as their readers see them: draw_test.py DRAW_MAP."""
+"""Pictures, JSON and .npy as their readers see them: draw_test.py DRAW_MAP."""
 import ast
-import base64
-import html.parser
 import json
 import math
-import os
 import pathlib
 import re
 import struct
-import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree
-import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import tap
-
-DRAW_MAP = sys.argv[1]
-CASES = json.loads((pathlib.Path(os.environ["ATTN_TEST_DATA"]) / "cases/labels.json").read_text(encoding="utf-8"))["cases"]
-CASE = {case["name"]: case for case in CASES}
-SVG = "{http://www.w3.org/2000/svg}"
-PAGE_LIMIT = 3_000_000
-
-HARD_LABELS = [
-    "a<b<c", '"', "'", "&amp;", "<!--", "-->", "</script>", "<script>", "]]>", "\u2028x", "{{data}}", "@import",
-    "مرحبا", "שלום abc", "👨\u200d👩\u200d👧", "你好", "e\u0301", "\n", "\t", "\v", " ", "\x01", "\x7f", "\u0085", "\ufffe",
-    "\u202eabc", b"\xf0\x9f", b"\xff",
-]
-
-
-def as_bytes(text):
-    return text if isinstance(text, bytes) else text.encode()
-
-
-def request(rows, columns=None, panels=None, text="some text", pair=None, shape=None):
-    columns = rows if columns is None else columns
-    def in_hex(label):
-        return None if label is None else as_bytes(label).hex()
-    height, width = shape or (len(rows), len(columns))
-    return {
-        "model": "model", "text": in_hex(text), "pair": in_hex(pair), "rows": height, "columns": width,
-        "row_labels": [in_hex(label) for label in rows], "column_labels": [in_hex(label) for label in columns],
-        "panels": panels or [{"layer": 4, "head": 7}],
-    }
-
-
-def run(kind, asked, **environment):
-    return subprocess.run([DRAW_MAP, kind], input=json.dumps(asked).encode(), capture_output=True,
-                          env={**os.environ, **environment})
-
-
-def draw(kind, asked):
-    done = run(kind, asked)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
-
-
-def refusal(kind, asked, **environment):
-    done = run(kind, asked, **environment)
-    assert done.returncode == 1 and not done.stdout, (done.returncode, len(done.stdout))
-    return done.stderr.decode()
-
-
-class Svg:
-    def __init__(self, data):
-        self.source = data.decode("utf-8")
-        self.root = xml.etree.ElementTree.fromstring(data)
-        self.texts = [element.text for element in self.root.iter(SVG + "text")]
-        self.labels = [element for element in self.root.iter(SVG + "text") if element.get("class") == "label"]
-        self.row_labels = [label.text for label in self.labels if label.get("text-anchor") == "end"]
-        self.column_labels = [label.text for label in self.labels if label.get("text-anchor") != "end"]
-        self.cells = {}
-        for rect in self.root.iter(SVG + "rect"):
-            title = rect.find(SVG + "title")
-            if title is not None:
-                self.cells[float(rect.get("x")), float(rect.get("y"))] = (rect.get("fill"), title.text)
-
-    def matrix(self):
-        """Hover texts and colours in rows, by where the cells stand."""
-        down = sorted({y for _, y in self.cells})
-        across = sorted({x for x, _ in self.cells})
-        return [[self.cells[x, y] for x in across] for y in down]
-
-
-class Page(html.parser.HTMLParser):
-    def __init__(self, data):
-        super().__init__(convert_charrefs=True)
-        self.source = data.decode("utf-8")
-        self.ids, self.labels, self.scripts, self.open = [], {"rows": [], "columns": []}, [], []
-        self.list, self.attributes = None, []
-        self.feed(self.source)
-        self.data = json.loads(self.scripts[0])
-
-    def handle_starttag(self, tag, attributes):
-        named = dict(attributes)
-        self.attributes += attributes
-        self.ids += [named["id"]] if "id" in named else []
-        self.open.append(tag)
-        if tag == "ol":
-            self.list = named.get("class")
-        if tag == "li" and self.list in self.labels:
-            self.labels[self.list].append("")
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag):
-        while self.open and self.open.pop() != tag:
-            pass
-        if tag == "ol":
-            self.list = None
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] == "bdi" and self.list in self.labels:
-            self.labels[self.list][-1] += data
-        if self.open and self.open[-1] == "script":
-            self.scripts[-1] += data
-
-
-class Png:
-    """Eight-bit RGB without interlace, which is all that is written."""
-    def __init__(self, data):
-        assert data[:8] == b"\x89PNG\r\n\x1a\n"
-        at, packed = 8, b""
-        while at < len(data):
-            size, kind = struct.unpack(">I4s", data[at:at + 8])
-            body = data[at + 8:at + 8 + size]
-            assert zlib.crc32(kind + body) == struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0]
-            if kind == b"IHDR":
-                self.width, self.height, *form = struct.unpack(">IIBBBBB", body)
-                assert form == [8, 2, 0, 0, 0], form
-            packed += body if kind == b"IDAT" else b""
-            at += 12 + size
-        self.packed, self.rows = packed, None
-
-    def unfilter(self):
-        data = zlib.decompress(self.packed)
-        stride, rows, above = self.width * 3, [], bytearray(self.width * 3)
-        for y in range(self.height):
-            begin = y * (stride + 1)
-            kind, row = data[begin], bytearray(data[begin + 1:begin + 1 + stride])
-            for x in range(stride):
-                left, corner = (row[x - 3], above[x - 3]) if x >= 3 else (0, 0)
-                if kind == 1:
-                    row[x] = (row[x] + left) & 255
-                elif kind == 2:
-                    row[x] = (row[x] + above[x]) & 255
-                elif kind == 3:
-                    row[x] = (row[x] + (left + above[x]) // 2) & 255
-                elif kind == 4:
-                    guess = left + above[x] - corner
-                    near = min((abs(guess - value), i, value) for i, value in enumerate((left, above[x], corner)))
-                    row[x] = (row[x] + near[2]) & 255
-            rows.append(row)
-            above = row
-        return rows
-
-    def pixel(self, x, y):
-        self.rows = self.rows or self.unfilter()
-        return tuple(self.rows[y][3 * x:3 * x + 3])
-
-
-def decode_weights(data):
-    raw = base64.b64decode(data["weights"], validate=True)
-    return struct.unpack(f"<{len(raw) // 2}H", raw)
-
-
-def given_tokens(case):
-    return case["input"].get("tokens") or [case["input"]["token"]]
-
-
-def label_cases():
-    return [case for case in CASES if case["op"] == "label" and {"token", "tokens"} & set(case["input"])]
+from drawn import CASE, HARD_LABELS, INVISIBLE, SVG, Page, Png, Svg, draw, given_tokens, label_cases, refusal, request, run
 
 
 def handed_labels_in_svg():
@@ -186,43 +25,25 @@ def handed_labels_in_svg():
             assert text not in picture.source
 
 
-def handed_labels_in_html():
-    for case in label_cases():
-        tokens = given_tokens(case)
-        page = Page(draw("html", request(tokens)))
-        if "shown" in case["expected"]:
-            assert page.labels["rows"] == page.labels["columns"] == [case["expected"]["shown"]], case["name"]
-        assert all(label.strip() for label in page.labels["rows"])
-        assert len(set(page.labels["rows"])) == len(tokens)
-        for text in case["expected"].get("never_in_script", []):
-            assert all(text not in script for script in page.scripts)
-        for text in case["expected"].get("never_in_markup", []):
-            assert text not in page.source
-
-
 def handed_labels_in_json():
     for case in label_cases():
         tokens = given_tokens(case)
         assert json.loads(draw("json", request(tokens)))["words"] == tokens
 
 
-def hard_labels_leave_every_file_well_formed():
+def hard_labels_leave_pictures_well_formed():
     for labels in [HARD_LABELS] + [[label] for label in HARD_LABELS]:
         picture = Svg(draw("svg", request(labels, text="".join(l for l in labels if isinstance(l, str)))))
-        page = Page(draw("html", request(labels)))
-        shown = page.labels["rows"]
-        assert picture.row_labels == picture.column_labels == shown == page.labels["columns"]
+        shown = picture.row_labels
+        assert shown == picture.column_labels == Page(draw("html", request(labels))).labels()[0]
         assert len(set(shown)) == len(labels) and all(label.strip() for label in shown)
-        assert len(page.scripts) == 2
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\ufffe]", picture.source + page.source)
+        assert not INVISIBLE.search(picture.source)
         assert len(json.loads(draw("json", request(labels)))["words"]) == len(labels)
 
 
 def labels_are_isolated():
     picture = Svg(draw("svg", request(HARD_LABELS)))
     assert all(label.get("unicode-bidi") == "plaintext" for label in picture.labels)
-    page = draw("html", request(["مرحبا"])).decode()
-    assert "<li><bdi>مرحبا</bdi></li>" in page
 
 
 def long_labels_are_cut_and_whole_on_hover():
@@ -244,7 +65,6 @@ def handed_causal_map():
             assert hover == f"query: {tokens[i]}\nkey: {tokens[j]}\nweight: {weights[3 * i + j]:.4f}"
             assert (fill == matrix[0][1][0]) == (j > i), "the upper right corner is empty, and only it"
     assert any("query" in text for text in picture.texts) and any("key" in text for text in picture.texts)
-    assert decode_weights(Page(draw("html", asked)).data)[:3] == (65534, 0, 0)
     assert json.loads(draw("json", asked))["heads"][0]["weights"] == [[1, 0, 0], [0.5, 0.5, 0], [0.7, 0.2, 0.1]]
 
 
@@ -252,66 +72,16 @@ def handed_generated_rows():
     case = CASE["three_new_tokens_after_four"]
     expected = case["expected"]
     asked = request(expected["row_labels"], expected["column_labels"])
-    picture, page = Svg(draw("svg", asked)), Page(draw("html", asked))
-    assert picture.row_labels == page.labels["rows"] == expected["row_labels"]
-    assert picture.column_labels == page.labels["columns"] == expected["column_labels"]
+    picture = Svg(draw("svg", asked))
+    assert picture.row_labels == expected["row_labels"] and picture.column_labels == expected["column_labels"]
     assert [len(picture.matrix()), len(picture.matrix()[0])] == [3, 7]
 
 
 def handed_labels_that_do_not_fit():
     given = CASE["labels_do_not_fit"]["input"]
     asked = request(given["row_labels"], given["column_labels"], shape=(given["rows"], given["columns"]))
-    for kind in ["svg", "png", "html", "json", "npy"]:
+    for kind in ["svg", "png", "html", "data", "json", "npy"]:
         assert CASE["labels_do_not_fit"]["expected"]["refused"] in refusal(kind, asked)
-
-
-def handed_two_maps_on_one_page():
-    pages = [Page(draw("html", request(["a", "b"]))), Page(draw("html", request(["b", "c"])))]
-    ids = pages[0].ids + pages[1].ids
-    assert len(ids) == len(set(ids))
-    for page in pages:
-        for text in CASE["two_maps_on_one_page"]["expected"]["page_never_contains"]:
-            assert text not in page.source
-        assert not [name for name, _ in page.attributes if name in ("src", "href", "srcset", "action")]
-    assert "id=" not in draw("svg", request(["a"])).decode()
-    assert "href" not in draw("svg", request(["a"])).decode()
-
-
-def handed_page_of_512_tokens():
-    given = CASE["page_of_512_tokens"]
-    tokens = [f"token{i}" for i in range(given["input"]["tokens"])]
-    panels = [{"layer": layer, "head": head} for layer in range(12) for head in range(12)]
-    data = draw("html", request(tokens, panels=panels))
-    assert len(data) < given["expected"]["page_bytes_below"]
-    page = Page(data).data
-    strongest = page["strongest"]
-    assert strongest >= 5 and 0 < page["share"] < 1
-    codes = decode_weights(page)
-    assert len(codes) == 144 * 512 * strongest * 2
-    longer = len(data) + 144 * 512 * 4 * 4 // 3
-    assert longer > PAGE_LIMIT - 1000, "another weight a row would have fitted"
-
-
-def the_page_keeps_the_strongest_of_each_row():
-    width = 1500
-    rows = [[((i * 7919 + j * 104729) % 10007) / 10007 for j in range(width)] for i in range(900)]
-    asked = request([f"q{i}" for i in range(900)], [f"k{j}" for j in range(width)],
-                    panels=[{"layer": 0, "head": 0, "weights": [w for row in rows for w in row]}])
-    page = Page(draw("html", asked)).data
-    strongest, codes = page["strongest"], decode_weights(page)
-    assert 500 < strongest < width
-    for i in (0, 1, 450, 899):
-        links = codes[i * strongest * 2:(i + 1) * strongest * 2]
-        kept = dict(zip(links[::2], links[1::2]))
-        assert sorted(kept) == sorted(sorted(range(width), key=lambda j: (-rows[i][j], j))[:strongest])
-        for j, code in kept.items():
-            assert abs(code / 65534 * page["largest"] - rows[i][j]) <= 1e-5
-
-
-def a_page_that_cannot_fit_is_refused_with_an_estimate():
-    message = refusal("html", request(["w"] * 40_000, ["k"] * 60, text=None, panels=[{"layer": 0, "head": h} for h in range(12)]))
-    assert "MB" in message and "3.0" in message, message
-    assert "MB" in refusal("html", request(["w"], text="x" * 3_100_000))
 
 
 def pictures_that_cannot_fit_are_refused_with_an_estimate():
@@ -344,8 +114,6 @@ def a_weight_that_is_no_number_is_told():
     assert picture.matrix()[0][1][1].endswith("weight: not a number")
     assert fills.count(fills[1]) == 1 and "not a number" in picture.texts
     assert json.loads(draw("json", asked))["heads"][0]["weights"][0][1] is None
-    page = Page(draw("html", asked)).data
-    assert page["hasNotANumber"] and decode_weights(page)[1] == 65535
     assert "not a number" not in Svg(draw("svg", request(["a", "b"]))).texts
 
 
@@ -354,15 +122,37 @@ def json_says_what_the_map_is():
               {"layer": 4, "head": 7, "weights": [0.3]}]
     text = "a\0b\n</script>"
     found = json.loads(draw("json", request(["a"], text=text, panels=panels)))
-    assert list(found) == ["model", "text", "pair", "words", "heads"]
+    assert list(found) == ["model", "text", "pair", "measure", "renormalized", "words", "heads"]
     assert found["text"] == text and found["pair"] is None and found["model"] == "model"
     assert [(head["layer"], head["head"]) for head in found["heads"]] == [(None, None), (4, None), (4, 7)]
     assert [head["weights"] for head in found["heads"]] == [[[0.1]], [[0.2]], [[0.3]]]
+    assert found["measure"] is None and found["renormalized"] is False
     assert json.loads(draw("json", request(["a"], pair="c")))["pair"] == "c"
     assert json.loads(draw("json", request([b"a\xff"])))["words"] == ["a\ufffd"]
     wide = json.loads(draw("json", request(["a"], ["b", "a"], panels=[{**panels[0], "weights": [0.1, 0.2]}])))
-    assert list(wide) == ["model", "text", "pair", "words", "columns", "heads"]
+    assert list(wide) == ["model", "text", "pair", "measure", "renormalized", "words", "columns", "heads"]
     assert wide["words"] == ["a"] and wide["columns"] == ["b", "a"] and wide["heads"][0]["weights"] == [[0.1, 0.2]]
+
+
+def every_format_says_the_measure():
+    panels = [{"layer": 0, "head": 0, "weights": [0.5, 0.25, 0.125, None]}]
+    asked = {**request(["a", "b"], panels=panels), "measure": "norm of <what> the key adds", "renormalized": True}
+    picture, found = Svg(draw("svg", asked)), json.loads(draw("json", asked))
+    legend = [text for text in picture.texts if text.startswith("norm of <what> the key adds, as a share of what is shown")]
+    assert len(legend) == 1 and legend[0].endswith("from 0 to the largest in this picture")
+    hovers = [hover for row in picture.matrix() for _, hover in row]
+    assert hovers[0] == "query: a\nkey: a\nnorm of <what> the key adds: 0.5000" and hovers[3].endswith("adds: not a number")
+    assert found["measure"] == "norm of <what> the key adds" and found["renormalized"] is True
+    del asked["measure"]
+    picture = Svg(draw("svg", asked))
+    assert any(text.startswith("share of the weight shown, from 0") for text in picture.texts)
+    assert any(text.startswith("attention weight, from 0") for text in Svg(draw("svg", request(["a"]))).texts)
+
+
+def links_alone_are_no_picture():
+    asked = {**request(["a", "b"]), "links_a_row": 1}
+    for kind in ["svg", "png", "json", "npy"]:
+        assert "only an .html page shows them" in refusal(kind, asked), kind
 
 
 def npy_is_what_numpy_reads():
@@ -422,11 +212,10 @@ def png_without_a_font_names_a_package():
 
 
 tap.run([
-    handed_labels_in_svg, handed_labels_in_html, handed_labels_in_json, hard_labels_leave_every_file_well_formed,
-    labels_are_isolated, long_labels_are_cut_and_whole_on_hover, handed_causal_map, handed_generated_rows,
-    handed_labels_that_do_not_fit, handed_two_maps_on_one_page, handed_page_of_512_tokens,
-    the_page_keeps_the_strongest_of_each_row, a_page_that_cannot_fit_is_refused_with_an_estimate,
+    handed_labels_in_svg, handed_labels_in_json, hard_labels_leave_pictures_well_formed, labels_are_isolated,
+    long_labels_are_cut_and_whole_on_hover, handed_causal_map, handed_generated_rows, handed_labels_that_do_not_fit,
     pictures_that_cannot_fit_are_refused_with_an_estimate, a_large_svg_merges_cells,
-    a_weight_that_is_no_number_is_told, json_says_what_the_map_is, npy_is_what_numpy_reads,
-    png_stands_the_right_way_up, png_draws_what_no_font_has_and_every_script, png_without_a_font_names_a_package,
+    a_weight_that_is_no_number_is_told, json_says_what_the_map_is, every_format_says_the_measure,
+    links_alone_are_no_picture, npy_is_what_numpy_reads, png_stands_the_right_way_up,
+    png_draws_what_no_font_has_and_every_script, png_without_a_font_names_a_package,
 ])

@@ -6,11 +6,10 @@
 #include "cmocka_test.h"
 #include "draw/color_scale.h"
 #include "draw/map_check.h"
-#include "draw/page_weights.h"
 
 static const char *const words[] = {"a", "b", "c"};
 static const float causal[] = {1, 0, 0, 0.5f, 0.5f, 0, 0.7f, 0.2f, 0.1f};
-static const struct map_panel panel = {4, 7, causal};
+static const struct map_panel panel = {4, 7, causal, NULL};
 
 static struct attention_map map_of_three(void)
 {
@@ -28,8 +27,8 @@ static struct attention_map map_of_three(void)
 static void assert_refused(const struct attention_map *map, const char *words_of_message)
 {
     static bool (*const formats[])(const struct attention_map *, struct attn_buffer *,
-                                   struct attn_error *) = {draw_svg, draw_png, draw_html, draw_json,
-                                                           draw_npy};
+                                   struct attn_error *) = {draw_svg,       draw_png,  draw_html,
+                                                           draw_page_data, draw_json, draw_npy};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         struct attn_buffer out = {0};
         struct attn_error error = {""};
@@ -64,7 +63,7 @@ static void a_map_of_nothing_is_refused(void **state)
     map = map_of_three();
     map.panel_count = 0;
     assert_refused(&map, "without panels");
-    static const struct map_panel empty = {0, 0, NULL};
+    static const struct map_panel empty = {0, 0, NULL, NULL};
     map = map_of_three();
     map.panels = &empty;
     assert_refused(&map, "panel 0 has no weights");
@@ -76,10 +75,10 @@ static void titles_name_the_panel(void **state)
     static const struct {
         struct map_panel panel;
         const char *title;
-    } cases[] = {{{4, 7, NULL}, "L4H7"},
-                 {{0, 0, NULL}, "L0H0"},
-                 {{MAP_MEAN, MAP_MEAN, NULL}, "mean of all heads"},
-                 {{4, MAP_MEAN, NULL}, "layer 4, mean of its heads"}};
+    } cases[] = {{{4, 7, NULL, NULL}, "L4H7"},
+                 {{0, 0, NULL, NULL}, "L0H0"},
+                 {{MAP_MEAN, MAP_MEAN, NULL, NULL}, "mean of all heads"},
+                 {{4, MAP_MEAN, NULL, NULL}, "layer 4, mean of its heads"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char title[64];
         draw_panel_title(&cases[i].panel, title, sizeof title);
@@ -179,7 +178,7 @@ static void the_range_ignores_what_is_no_number(void **state)
     (void)state;
     static const float weights[] = {NAN, 0.25f, INFINITY, 0.5f, 0, 0, 0, 0, 0};
     static const float zeros[9];
-    const struct map_panel panels[] = {{0, 0, weights}, {0, 1, zeros}};
+    const struct map_panel panels[] = {{0, 0, weights, NULL}, {0, 1, zeros, NULL}};
     struct attention_map map = map_of_three();
     map.panels = panels;
     struct map_range range = map_get_range(&map);
@@ -191,35 +190,6 @@ static void the_range_ignores_what_is_no_number(void **state)
     assert_true(!(fabsf(range.largest - 1.0f) > 0));
 }
 
-static void a_page_holds_as_much_as_fits(void **state)
-{
-    (void)state;
-    struct attention_map map = map_of_three();
-    struct page_weights plan;
-    assert_true(page_weights_plan(&map, 24, &plan)); /* 9 weights of two bytes */
-    assert_int_equal(plan.strongest, 0);
-    assert_int_equal(plan.bytes, 18);
-    assert_true(page_weights_plan(&map, 23, &plan)); /* 3 rows of one link */
-    assert_int_equal(plan.strongest, 1);
-    assert_int_equal(page_weights_text_size(plan.bytes), 16);
-    assert_true(page_weights_plan(&map, 16, &plan));
-    assert_int_equal(plan.strongest, 1);
-    assert_false(page_weights_plan(&map, 15, &plan));
-}
-
-static void the_strongest_of_each_row_are_kept(void **state)
-{
-    (void)state;
-    struct attention_map map = map_of_three();
-    struct attn_buffer out = {0};
-    double share = 0;
-    page_weights_add(&map, &(struct page_weights){1, 12}, 1, &out, &share);
-    /* (0, 65534), (0, 32767: the left one of two), (0, 45874) */
-    assert_string_equal(out.data, "AAD+/wAA/38AADKz");
-    assert_true(!(fabs(share - 2.2 / 3) > 1e-6));
-    attn_buffer_release(&out);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,8 +199,6 @@ int main(void)
         cmocka_unit_test(rows_are_queries_and_run_down),
         cmocka_unit_test(scales_run_one_way),
         cmocka_unit_test(the_range_ignores_what_is_no_number),
-        cmocka_unit_test(a_page_holds_as_much_as_fits),
-        cmocka_unit_test(the_strongest_of_each_row_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
