@@ -4,13 +4,15 @@
 
 /* clang-format off */
 #define SELF(type, kind, length, heads, d) \
-    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, heads, d, d}
+    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, heads, d, d, false}
 #define GROUPED(type, kind, length, heads, d) \
-    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, (heads) / 4, d, d}
+    {ATTN_OPERATION_FORWARD, type, kind, length, length, heads, (heads) / 4, d, d, false}
 #define DECODE(type, queries, keys, heads, key_heads, d) \
-    {ATTN_OPERATION_DECODE, type, BENCH_DENSE, queries, keys, heads, key_heads, d, d}
+    {ATTN_OPERATION_DECODE, type, BENCH_DENSE, queries, keys, heads, key_heads, d, d, false}
 #define BACKWARD(type, kind, length, heads, key_heads, d) \
-    {ATTN_OPERATION_BACKWARD, type, kind, length, length, heads, key_heads, d, d}
+    {ATTN_OPERATION_BACKWARD, type, kind, length, length, heads, key_heads, d, d, false}
+#define INSPECT(type, kind, length, heads, d, key_sums) \
+    {ATTN_OPERATION_FORWARD_INSPECT, type, kind, length, length, heads, heads, d, d, key_sums}
 /* clang-format on */
 
 const struct bench_case bench_cases[] = {
@@ -70,14 +72,21 @@ const struct bench_case bench_cases[] = {
     BACKWARD(ATTN_BF16, BENCH_CAUSAL, 2048, 8, 8, 128),
     BACKWARD(ATTN_F16, BENCH_DENSE, 2048, 8, 8, 64),
 
+    INSPECT(ATTN_F32, BENCH_DENSE, 4096, 8, 64, false),
+    INSPECT(ATTN_F32, BENCH_DENSE, 4096, 8, 64, true),
+    INSPECT(ATTN_F32, BENCH_CAUSAL, 4096, 8, 64, false),
+    INSPECT(ATTN_F32, BENCH_CAUSAL, 4096, 8, 64, true),
+    INSPECT(ATTN_F32, BENCH_DENSE, 512, 8, 64, true),
+    INSPECT(ATTN_BF16, BENCH_DENSE, 4096, 8, 64, true),
+
     /* Where tiles do not divide, or there is little to share. */
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 1),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 40),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 80),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 96),
     SELF(ATTN_F32, BENCH_DENSE, 1024, 8, 256),
-    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 1024, 1024, 8, 8, 192, 128},
-    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 128, 2048, 8, 8, 64, 64},
+    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 1024, 1024, 8, 8, 192, 128, false},
+    {ATTN_OPERATION_FORWARD, ATTN_F32, BENCH_DENSE, 128, 2048, 8, 8, 64, 64, false},
     SELF(ATTN_F32, BENCH_DENSE, 1001, 8, 64),
     SELF(ATTN_F32, BENCH_DENSE, 2048, 1, 64),
     SELF(ATTN_F32, BENCH_DENSE, 1, 8, 64),
@@ -100,6 +109,18 @@ static const char *type_word(attn_type type)
         return "i8";
     default:
         return "f32";
+    }
+}
+
+static const char *operation_word(const struct bench_case *shape)
+{
+    switch (shape->operation) {
+    case ATTN_OPERATION_BACKWARD:
+        return "-backward";
+    case ATTN_OPERATION_FORWARD_INSPECT:
+        return shape->key_sums ? "-inspect-sums" : "-inspect";
+    default:
+        return "";
     }
 }
 
@@ -143,8 +164,7 @@ void bench_case_name(const struct bench_case *shape, char name[BENCH_NAME_SIZE])
     if (shape->d_v != shape->d_qk)
         snprintf(value, sizeof value, "-v%lld", (long long)shape->d_v);
     snprintf(name, BENCH_NAME_SIZE, "%s%s-%s-%s%s-d%lld%s", type_word(shape->type),
-             shape->operation == ATTN_OPERATION_BACKWARD ? "-backward" : "", kind_word(shape),
-             length, heads, (long long)shape->d_qk, value);
+             operation_word(shape), kind_word(shape), length, heads, (long long)shape->d_qk, value);
 }
 
 int64_t bench_case_start(const struct bench_case *shape, int64_t s)
@@ -186,6 +206,7 @@ int64_t bench_type_size(attn_type type)
 {
     switch (type) {
     case ATTN_F32:
+    case ATTN_I32:
         return 4;
     case ATTN_F16:
     case ATTN_BF16:

@@ -44,10 +44,13 @@ void bench_add_row(struct attn_buffer *out, const char *name, const struct bench
     char ms[CELL_SIZE], gflops[CELL_SIZE], peak[CELL_SIZE], gbps[CELL_SIZE], bandwidth[CELL_SIZE];
     int decimals = result->milliseconds < 1 ? 5 : result->milliseconds < 100 ? 3 : 1;
     attn_buffer_format(
-        out, "%-*s %10s %8s %8s %7s %13s %14.1f\n", NAME_WIDTH, name,
+        out, "%-*s %10s %8s %8s %7s %13s %14.1f", NAME_WIDTH, name,
         cell(ms, result->milliseconds, decimals, 1, ""), cell(gflops, result->gflops, 1, 1, ""),
         cell(peak, result->of_peak, 1, 100, "%"), cell(gbps, result->gbps, 1, 1, ""),
         cell(bandwidth, result->of_bandwidth, 1, 100, "%"), (double)result->workspace / 1024);
+    if (!isnan(result->of_forward))
+        attn_buffer_format(out, "   %.2f times the forward pass", result->of_forward);
+    attn_buffer_add_text(out, "\n");
 }
 
 static void add_number(struct attn_buffer *out, const char *key, double value)
@@ -65,6 +68,7 @@ void bench_add_json(struct attn_buffer *out, const char *name, const struct benc
     add_number(out, "of_peak", result->of_peak);
     add_number(out, "gbps", result->gbps);
     add_number(out, "of_bandwidth", result->of_bandwidth);
+    add_number(out, "of_forward", result->of_forward);
     attn_buffer_format(out, ", \"workspace\": %lld, \"isa\": \"%s\", \"threads\": %d}\n",
                        (long long)result->workspace, attn_isa_name(result->isa), result->threads);
 }

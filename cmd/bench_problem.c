@@ -86,6 +86,20 @@ void bench_problem_shape(struct bench_problem *problem, const struct bench_case 
     problem->gradients.k = &problem->d_k;
     problem->gradients.v = &problem->d_v;
 
+    problem->top_weights =
+        attn_tensor_packed(NULL, ATTN_F32, 1, shape->heads, shape->queries, BENCH_TOP);
+    problem->top_keys = problem->top_weights;
+    problem->top_keys.type = ATTN_I32;
+    problem->entropy = problem->maximum =
+        attn_tensor_packed(NULL, ATTN_F32, 1, shape->heads, shape->queries, 1);
+    problem->key_sums = attn_tensor_packed(NULL, ATTN_F32, 1, shape->heads, shape->keys, 1);
+    attn_inspection_init(&problem->inspection);
+    problem->inspection.top_weights = &problem->top_weights;
+    problem->inspection.top_keys = &problem->top_keys;
+    problem->inspection.entropy = &problem->entropy;
+    problem->inspection.maximum = &problem->maximum;
+    problem->inspection.key_sums = shape->key_sums ? &problem->key_sums : NULL;
+
     attn_params *params = &problem->params;
     attn_params_init(params);
     params->precision = precision;
@@ -127,6 +141,11 @@ static bool goes_back(const struct bench_problem *problem)
     return problem->shape->operation == ATTN_OPERATION_BACKWARD;
 }
 
+static bool inspects(const struct bench_problem *problem)
+{
+    return problem->shape->operation == ATTN_OPERATION_FORWARD_INSPECT;
+}
+
 static bool allocate(void **memory, int64_t bytes)
 {
     *memory =
@@ -140,13 +159,26 @@ static void release(void *memory)
         attn_allocator_default.release(attn_allocator_default.user, memory);
 }
 
-static bool allocate_backward(struct bench_problem *problem)
+static bool allocate_tensors(attn_tensor *const tensors[], size_t count)
 {
-    attn_tensor *const tensors[] = {&problem->d_o, &problem->d_q, &problem->d_k, &problem->d_v};
-    for (size_t n = 0; n < sizeof tensors / sizeof tensors[0]; n++)
+    for (size_t n = 0; n < count; n++)
         if (!allocate(&tensors[n]->data, tensor_bytes(tensors[n])))
             return false;
-    return allocate(&problem->stats.data, tensor_bytes(&problem->stats));
+    return true;
+}
+
+static bool allocate_backward(struct bench_problem *problem)
+{
+    attn_tensor *const tensors[] = {&problem->d_o, &problem->d_q, &problem->d_k, &problem->d_v,
+                                    &problem->stats};
+    return allocate_tensors(tensors, sizeof tensors / sizeof tensors[0]);
+}
+
+static bool allocate_inspection(struct bench_problem *problem)
+{
+    attn_tensor *const tensors[] = {&problem->top_weights, &problem->top_keys, &problem->entropy,
+                                    &problem->maximum, &problem->key_sums};
+    return allocate_tensors(tensors, sizeof tensors / sizeof tensors[0]);
 }
 
 bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struct attn_error *error)
@@ -161,6 +193,7 @@ bool bench_problem_allocate(struct bench_problem *problem, int64_t copies, struc
                       (shape->kind != BENCH_BIAS ||
                        allocate(&problem->bias.data, tensor_bytes(&problem->bias))) &&
                       (!goes_back(problem) || allocate_backward(problem)) &&
+                      (!inspects(problem) || allocate_inspection(problem)) &&
                       allocate(&keys_and_values, copies * problem->copy_bytes);
     problem->keys_and_values = keys_and_values;
     if (!has_memory)
@@ -218,9 +251,17 @@ attn_status bench_problem_call(attn_context *context, const struct bench_problem
     case ATTN_OPERATION_BACKWARD:
         return attn_backward(context, params, q, k, v, o, &problem->stats, &problem->d_o,
                              &problem->gradients);
+    case ATTN_OPERATION_FORWARD_INSPECT:
+        return attn_forward_inspect(context, params, q, k, v, o, NULL, &problem->inspection);
     default:
-        return attn_forward(context, params, q, k, v, o, NULL);
+        return bench_problem_call_forward(context, problem);
     }
+}
+
+attn_status bench_problem_call_forward(attn_context *context, const struct bench_problem *problem)
+{
+    return attn_forward(context, &problem->params, &problem->q, &problem->k, &problem->v,
+                        &problem->o, NULL);
 }
 
 void bench_problem_release(struct bench_problem *problem)
@@ -233,6 +274,11 @@ void bench_problem_release(struct bench_problem *problem)
     release(problem->d_q.data);
     release(problem->d_k.data);
     release(problem->d_v.data);
+    release(problem->top_weights.data);
+    release(problem->top_keys.data);
+    release(problem->entropy.data);
+    release(problem->maximum.data);
+    release(problem->key_sums.data);
     release(problem->keys_and_values);
     memset(problem, 0, sizeof *problem);
 }

@@ -14,10 +14,12 @@ struct bench_problem {
     const struct bench_case *shape;
     attn_params params;
     attn_tensor q, k, v, o;
-    attn_tensor stats, d_o, d_q, d_k, d_v; /* used in a backward pass */
-    attn_gradients gradients;              /* those */
-    attn_tensor key_scales, value_scales;  /* used with ATTN_I8 */
-    attn_tensor bias;                      /* used with BENCH_BIAS */
+    attn_tensor stats, d_o, d_q, d_k, d_v;                         /* used in a backward pass */
+    attn_gradients gradients;                                      /* those */
+    attn_tensor top_weights, top_keys, entropy, maximum, key_sums; /* used in an inspection */
+    attn_inspection inspection;                                    /* those that are wanted */
+    attn_tensor key_scales, value_scales;                          /* used with ATTN_I8 */
+    attn_tensor bias;                                              /* used with BENCH_BIAS */
     int64_t starts[BENCH_SEQUENCES + 1];
     float slopes[BENCH_MAXIMUM_HEADS];
     /* The tensors above that begin in the block of K and V, which there are `copies` of. */
@@ -41,8 +43,9 @@ bool bench_problem_fill(attn_context *context, struct bench_problem *problem,
 /* Turns k, v and their scales to copy `index` mod copies. */
 void bench_problem_turn(struct bench_problem *problem, int64_t index);
 
-/* The call itself. */
+/* The call itself, and the forward pass without inspection that is in it. */
 attn_status bench_problem_call(attn_context *context, const struct bench_problem *problem);
+attn_status bench_problem_call_forward(attn_context *context, const struct bench_problem *problem);
 
 void bench_problem_release(struct bench_problem *problem);
 

@@ -127,14 +127,17 @@ bool bench_explain(const struct bench_machine *machine, const struct bench_case 
     return done;
 }
 
+typedef attn_status bench_call(attn_context *context, const struct bench_problem *problem);
+
 /* Seconds a call of `calls` calls, each on the next copy of K and V. */
 static bool time_calls(const struct bench_machine *machine, struct bench_problem *problem,
-                       int64_t calls, int64_t *turn, double *seconds, struct attn_error *error)
+                       bench_call *function, int64_t calls, int64_t *turn, double *seconds,
+                       struct attn_error *error)
 {
     double begin = timing_now();
     for (int64_t call = 0; call < calls; call++) {
         bench_problem_turn(problem, (*turn)++);
-        if (bench_problem_call(machine->context, problem) != ATTN_SUCCESS) {
+        if (function(machine->context, problem) != ATTN_SUCCESS) {
             char name[BENCH_NAME_SIZE];
             bench_case_name(problem->shape, name);
             return attn_error_set(error, "%s: %s", name, attn_message(machine->context));
@@ -151,12 +154,12 @@ static bool warm_up(const struct bench_machine *machine, struct bench_problem *p
 {
     double seconds = 0;
     *calls = 1;
-    if (!time_calls(machine, problem, 1, turn, &seconds, error))
+    if (!time_calls(machine, problem, bench_problem_call, 1, turn, &seconds, error))
         return false;
     if (seconds >= warm_seconds)
         return true;
     for (;; *calls *= 2) {
-        if (!time_calls(machine, problem, *calls, turn, &seconds, error))
+        if (!time_calls(machine, problem, bench_problem_call, *calls, turn, &seconds, error))
             return false;
         if (seconds * (double)*calls >= run_seconds)
             return true;
@@ -164,8 +167,9 @@ static bool warm_up(const struct bench_machine *machine, struct bench_problem *p
 }
 
 struct medians {
-    double seconds; /* of a call */
-    double machine; /* GFLOP/s or GB/s */
+    double seconds;    /* of a call */
+    double of_forward; /* an inspection's, of those of the forward pass beside it; else NaN */
+    double machine;    /* GFLOP/s or GB/s */
 };
 
 static bool measure(const struct bench_machine *machine, struct bench_problem *problem,
@@ -173,7 +177,8 @@ static bool measure(const struct bench_machine *machine, struct bench_problem *p
 {
     bool decodes = problem->shape->operation == ATTN_OPERATION_DECODE;
     double seconds_a_measure = decodes ? seconds_a_bandwidth : seconds_a_peak;
-    double times[MAXIMUM_RUNS], measures[MAXIMUM_RUNS + 1];
+    bool inspects = problem->shape->operation == ATTN_OPERATION_FORWARD_INSPECT;
+    double times[MAXIMUM_RUNS], ratios[MAXIMUM_RUNS], measures[MAXIMUM_RUNS + 1];
     size_t runs = 0, measured = 0;
     int64_t turn = 0, calls;
     if (!warm_up(machine, problem, &turn, &calls, error))
@@ -186,15 +191,24 @@ static bool measure(const struct bench_machine *machine, struct bench_problem *p
                                            : fma_peak_sample(&machine->peak);
             since_measure = 0;
         }
-        if (!time_calls(machine, problem, calls, &turn, &times[runs], error))
+        if (!time_calls(machine, problem, bench_problem_call, calls, &turn, &times[runs], error))
             return false;
+        if (inspects) {
+            double plain = 0;
+            if (!time_calls(machine, problem, bench_problem_call_forward, calls, &turn, &plain,
+                            error))
+                return false;
+            ratios[runs] = times[runs] / plain;
+        }
         double seconds = times[runs++] * (double)calls;
         total += seconds;
         since_measure += seconds;
     }
     measures[measured++] =
         decodes ? read_bandwidth_sample(&machine->bandwidth) : fma_peak_sample(&machine->peak);
-    *medians = (struct medians){timing_median(times, runs), timing_median(measures, measured)};
+    *medians =
+        (struct medians){timing_median(times, runs), inspects ? timing_median(ratios, runs) : NAN,
+                         timing_median(measures, measured)};
     return true;
 }
 
@@ -220,6 +234,7 @@ static bool run_problem(const struct bench_machine *machine, struct bench_proble
         .milliseconds = medians.seconds * 1e3,
         .gflops = gflops,
         .of_peak = decodes ? NAN : gflops / medians.machine,
+        .of_forward = medians.of_forward,
         .gbps = gbps,
         .of_bandwidth = gbps / medians.machine, /* NaN stays NaN */
         .workspace = explanation.workspace,

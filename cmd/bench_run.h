@@ -40,6 +40,7 @@ struct bench_result {
     double of_peak; /* fractions of 1 */
     double gbps;
     double of_bandwidth;
+    double of_forward; /* time of an inspection over that of the forward pass in the same run */
     int64_t workspace;
     attn_isa isa;
     int threads;

@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "session.h"
+#include "truncate.h"
 #include "verb.h"
 
 enum { OPTION_POOLING = OPTION_OWN, OPTION_NO_NORMALIZE, OPTION_TRUNCATE };
@@ -56,18 +57,6 @@ static bool take_option(void *user, int option, const char *value, struct attn_e
     return true;
 }
 
-/* Cuts the text's own tokens so that what the template adds behind them keeps its place. */
-static void truncate_encoding(struct encoding *encoding, size_t positions)
-{
-    size_t count = encoding->token_count;
-    size_t behind = 0;
-    while (behind < positions && encoding->tokens[count - 1 - behind].word == TOKEN_NO_WORD)
-        behind++;
-    memmove(encoding->tokens + positions - behind, encoding->tokens + count - behind,
-            behind * sizeof *encoding->tokens);
-    encoding->token_count = positions;
-}
-
 static bool encode_text(const struct session *session, const struct input *input, size_t index,
                         bool truncate, struct encoding *encoding, struct attn_error *error)
 {
@@ -80,7 +69,7 @@ static bool encode_text(const struct session *session, const struct input *input
     if (encoding->token_count <= positions)
         return true;
     if (truncate) {
-        truncate_encoding(encoding, positions);
+        encoding_truncate(encoding, positions);
         return true;
     }
     attn_error_set(error, "%s has %zu tokens, the model has %zu positions; --truncate cuts it",

@@ -1,31 +1,60 @@
 /* attn look: which word looks at which. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "look_labels.h"
 #include "look_lines.h"
+#include "look_map.h"
+#include "look_measures.h"
 #include "look_options.h"
+#include "look_what_if.h"
+#include "look_written.h"
 #include "output.h"
 #include "session.h"
 #include "verb.h"
 
-static bool print_json(const struct attention_map *map, struct attn_error *error)
+/* What the verb works on, once the text is read. */
+struct work {
+    const struct look_options *options;
+    struct session *session;
+    const struct text *texts; /* [2] */
+    const struct encoding *encoding;
+    struct look_labels labels;
+    const bool *rows;              /* [labels.count]: what --from chooses, or NULL */
+    struct what_if_change *change; /* NULL: the model is as it is */
+};
+
+/* The matrices of one run of the model. */
+struct wanted {
+    const struct look_head *heads;
+    size_t head_count;
+    size_t links;
+    bool vectors;
+};
+
+typedef bool show_map(const struct work *work, const struct attention_map *map,
+                      struct attn_error *error);
+
+static bool print_json(const struct work *work, const struct attention_map *map,
+                       struct attn_error *error)
 {
+    (void)work;
     struct attn_buffer out = {0};
     bool done = draw_json(map, &out, error) && output_write(&out, error);
     attn_buffer_release(&out);
     return done;
 }
 
-static bool print_lines(const struct look_options *options, const struct session *session,
-                        const struct attention_map *map, const bool *rows, struct attn_error *error)
+static bool print_lines(const struct work *work, const struct attention_map *map,
+                        struct attn_error *error)
 {
     struct look_lines settings = {
-        .rows = rows,
-        .top = options->top,
-        .self = options->self,
-        .causal = session->settings.kind != MODEL_BERT,
-        .renormalize = options->renormalize,
+        .rows = work->rows,
+        .top = work->options->top,
+        .self = work->options->self,
+        .causal = work->session->settings.kind != MODEL_BERT,
+        .renormalize = work->options->renormalize,
         .color = output_has_color() ? TERMINAL_COLOR : TERMINAL_PLAIN,
     };
     struct attn_buffer out = {0};
@@ -34,62 +63,170 @@ static bool print_lines(const struct look_options *options, const struct session
     return done;
 }
 
-/* Files and JSON hold the matrix; lines rank what is left of each row without the word itself,
- * which they renormalise by themselves. */
-static bool show(const struct look_options *options, const struct session *session,
-                 const struct attention_map *map, float *weights, const bool *rows,
-                 struct attn_error *error)
+static bool write_file(const struct work *work, const struct attention_map *map,
+                       struct attn_error *error)
 {
-    bool lines = !options->draw && !options->shared.json;
-    if (lines)
-        return print_lines(options, session, map, rows, error);
-    if (options->renormalize)
-        map_renormalize(weights, map->panel_count * map->rows, map->columns);
-    return (!options->draw ||
-            map_form_write("look", options->shared.output, options->draw, map, error)) &&
-           (!options->shared.json || print_json(map, error));
+    return map_form_write("look", work->options->shared.output, work->options->draw, map, error);
 }
 
-static bool show_look(const struct look_options *options, const struct session *session,
-                      const struct text texts[2], const struct encoding *encoding,
-                      const struct look *look, struct attn_error *error)
+static bool write_file_and_json(const struct work *work, const struct attention_map *map,
+                                struct attn_error *error)
 {
-    struct look_labels labels;
-    if (!look_labels_make(look, encoding, session->tokenizer, options->unit, texts, &labels, error))
-        return false;
-    bool *chosen = options->from ? calloc(look->units, sizeof *chosen) : NULL;
-    struct map_panel *panels = calloc(options->head_count, sizeof *panels);
-    bool done = panels && (chosen || !options->from) ? true : attn_error_memory(error);
-    if (done && options->from)
-        done = look_labels_choose(look, &labels, options->from, chosen, error);
+    return write_file(work, map, error) && print_json(work, map, error);
+}
 
-    for (size_t i = 0; done && i < options->head_count; i++) {
-        const struct look_head *head = &options->heads[i];
-        panels[i].layer = head->layer == LOOK_MEAN ? MAP_MEAN : (int)head->layer;
-        panels[i].head = head->head == LOOK_MEAN ? MAP_MEAN : (int)head->head;
-        panels[i].weights = look->weights + i * look->units * look->units;
-    }
-    const char *const *names = (const char *const *)labels.units;
-    struct attention_map map = {
-        .model = session->name,
-        .text = texts[0].data,
-        .text_size = texts[0].size,
-        .pair = options->pair ? texts[1].data : NULL,
-        .pair_size = options->pair ? texts[1].size : 0,
-        .rows = look->units,
-        .columns = look->units,
-        .row_labels = names,
-        .row_label_count = labels.count,
-        .column_labels = names,
-        .column_label_count = labels.count,
-        .panels = panels,
-        .panel_count = options->head_count,
-        .renormalized = options->renormalize,
+/* Lines rank what is left of each row without the word itself, and renormalise that by themselves.
+ */
+static bool look_and_show(const struct work *work, const struct wanted *wanted, show_map *show,
+                          struct attn_error *error)
+{
+    const struct look_options *options = work->options;
+    const struct look_settings settings = {
+        .heads = wanted->heads,
+        .head_count = wanted->head_count,
+        .unit = options->unit,
+        .special = options->special,
+        .measure = options->measure,
+        .links = wanted->links,
+        .vectors = wanted->vectors,
+        .change = work->change ? what_if_change_of : NULL,
+        .change_user = work->change,
     };
-    done = done && show(options, session, &map, look->weights, chosen, error);
-    free(panels);
-    free(chosen);
-    look_labels_release(&labels);
+    struct look look;
+    if (!look_run(work->session->text_model, &work->session->compute, work->encoding, &settings,
+                  &look, error))
+        return false;
+    if (options->renormalize && show != print_lines)
+        look_renormalize(&look, wanted->head_count);
+
+    const struct look_map_settings about = {
+        .model = work->session->name,
+        .texts = work->texts,
+        .heads = wanted->heads,
+        .head_count = wanted->head_count,
+        .measure = options->measure,
+        .renormalized = options->renormalize,
+        .causal = work->session->settings.kind != MODEL_BERT,
+    };
+    struct look_map map;
+    bool done = look_map_make(&look, &work->labels, work->encoding, work->session->tokenizer,
+                              &about, &map, error);
+    if (done) {
+        done = show(work, &map.map, error);
+        look_map_release(&map);
+    }
+    look_release(&look);
+    return done;
+}
+
+/* Whether a page has room for a link or two of each row, a little less than 7 bytes each. */
+static bool page_holds(size_t head_count, size_t units)
+{
+    const size_t row_limit = 360000;
+    return head_count <= row_limit / units;
+}
+
+/* As many matrices as a page can hold of a long text: all heads, or the means of layers, or the
+ * mean of all, which all stand at the front of look_map_all_heads'. */
+static size_t fit_page(const struct text_model_settings *model, size_t head_count, size_t units)
+{
+    const size_t means = (size_t)model->layers + 1;
+    return page_holds(head_count, units) ? head_count : page_holds(means, units) ? means : 1;
+}
+
+/* Vectors of long texts would be left out of the page. */
+static bool vectors_fit(const struct text_model_settings *model, size_t tokens)
+{
+    const double limit = 64e6; /* bytes */
+    return 3.0 * (double)model->layers * (double)model->width * (double)tokens * sizeof(float) <=
+           limit;
+}
+
+static bool write_page(const struct work *work, struct attn_error *error)
+{
+    const struct text_model_settings *model = &work->session->settings;
+    const size_t units = work->labels.count;
+    struct look_head *all = NULL;
+    struct wanted wanted = {.heads = work->options->heads,
+                            .head_count = work->options->head_count,
+                            .vectors = vectors_fit(model, work->encoding->token_count)};
+    if (!work->options->heads_are_named) {
+        all = calloc((size_t)(1 + model->layers * (1 + model->heads)), sizeof *all);
+        if (!all)
+            return attn_error_memory(error);
+        const size_t count = look_map_all_heads(model, work->options->measure, all);
+        wanted.heads = all;
+        wanted.head_count = fit_page(model, count, units);
+        if (wanted.head_count < count)
+            fprintf(stderr,
+                    "attn look: a page cannot hold %zu words of every head: it has %s; --head "
+                    "chooses heads\n",
+                    units, wanted.head_count > 1 ? "the means of layers" : "the mean of all heads");
+    }
+    if (work->options->heads_are_named && !page_holds(wanted.head_count, units))
+        return attn_error_set(
+            error,
+            "a page cannot hold %zu words of %zu matrices: name fewer with --head "
+            "or --layer, or shorten the text",
+            units, wanted.head_count);
+    wanted.links = look_page_links(wanted.head_count, units);
+    bool done = look_and_show(work, &wanted, write_file, error);
+    free(all);
+    return done;
+}
+
+/* A page has other matrices than all else; what a change does is printed in place of the matrix. */
+static bool show_attention(const struct work *work, struct attn_error *error)
+{
+    const struct look_options *options = work->options;
+    const struct wanted wanted = {.heads = options->heads, .head_count = options->head_count};
+    const bool page = options->draw == draw_html, json = options->shared.json && !work->change;
+    if (page && !write_page(work, error))
+        return false;
+    if (page)
+        return !json || look_and_show(work, &wanted, print_json, error);
+    if (options->draw)
+        return look_and_show(work, &wanted, json ? write_file_and_json : write_file, error);
+    return look_and_show(work, &wanted, json ? print_json : print_lines, error);
+}
+
+static bool show_change(struct work *work, const struct look *units, struct attn_error *error)
+{
+    const struct look_options *options = work->options;
+    struct look_what_if made;
+    if (!look_what_if_make(options, units, &work->labels, work->encoding, &made, error))
+        return false;
+    bool done = what_if_change_create(&work->change, &made.what_if, &work->session->settings,
+                                      work->encoding, error) &&
+                (!options->draw || show_attention(work, error)) &&
+                ((options->draw && !options->shared.json) ||
+                 look_what_if_print(options, work->session, units, &work->labels, work->texts,
+                                    work->encoding, &made, error));
+    what_if_change_destroy(work->change);
+    look_what_if_release(&made);
+    return done;
+}
+
+/* Unless it is open, since it has written. */
+static bool open_model(const struct look_options *options, struct session *session,
+                       struct attn_error *error)
+{
+    return session->text_model || session_open_text_model(session, options->shared.threads, error);
+}
+
+/* With labels. */
+static bool look_at_units(struct work *work, const struct look *units, struct attn_error *error)
+{
+    const struct look_options *options = work->options;
+    bool *rows = options->from ? calloc(units->units, sizeof *rows) : NULL;
+    bool done = rows || !options->from ? true : attn_error_memory(error);
+    if (done && options->from)
+        done = look_labels_choose(units, &work->labels, options->from, rows, error);
+    work->rows = rows;
+    done = done && open_model(options, work->session, error) &&
+           (look_what_if_is_asked(options) ? show_change(work, units, error)
+                                           : show_attention(work, error));
+    free(rows);
     return done;
 }
 
@@ -101,17 +238,33 @@ static bool look_at(const struct look_options *options, struct session *session,
         return attn_error_set(error,
                               "the text has %zu tokens, the model has %lld positions: shorten it",
                               encoding->token_count, (long long)session->settings.positions);
-    struct look_settings settings = {.heads = options->heads,
-                                     .head_count = options->head_count,
-                                     .unit = options->unit,
-                                     .special = options->special};
-    struct look look;
-    if (!session_open_text_model(session, options->shared.threads, error) ||
-        !look_run(session->text_model, &session->compute, encoding, &settings, &look, error))
+    struct work work = {
+        .options = options, .session = session, .texts = texts, .encoding = encoding};
+    struct look units;
+    if (!look_name_units(encoding, options->unit, options->special, &units, error))
         return false;
-    bool done = show_look(options, session, texts, encoding, &look, error);
-    look_release(&look);
+    bool done = look_labels_make(&units, encoding, session->tokenizer, options->unit, texts,
+                                 &work.labels, error);
+    if (done) {
+        done = look_at_units(&work, &units, error);
+        look_labels_release(&work.labels);
+    }
+    look_release(&units);
     return done;
+}
+
+/* With --generate the text becomes what it is with what the model writes behind it. */
+static bool write_on(const struct look_options *options, struct session *session, struct text *text,
+                     struct encoding *encoding, struct attn_buffer *joined,
+                     struct attn_error *error)
+{
+    if (!options->generate)
+        return true;
+    if (!open_model(options, session, error) ||
+        !look_written_extend(session, options->generate, text, encoding, joined, error))
+        return false;
+    *text = (struct text){joined->data, joined->size};
+    return true;
 }
 
 static bool run(const struct look_options *options, struct attn_error *error)
@@ -119,6 +272,7 @@ static bool run(const struct look_options *options, struct attn_error *error)
     struct input input = {0};
     struct session session = {0};
     struct encoding encoding = {0};
+    struct attn_buffer joined = {0};
     struct text texts[2] = {{NULL, 0}, {options->pair, options->pair ? strlen(options->pair) : 0}};
     bool done = false;
     if (input_check_utf8("--pair", texts[1].data, texts[1].size, error) &&
@@ -131,12 +285,14 @@ static bool run(const struct look_options *options, struct attn_error *error)
         if (session_encode(&session, &texts[0], name, options->pair ? &texts[1] : NULL, &encoding,
                            error)) {
             session_tell_dropped("look", name, &encoding);
-            done = look_at(options, &session, texts, &encoding, error);
+            done = write_on(options, &session, &texts[0], &encoding, &joined, error) &&
+                   look_at(options, &session, texts, &encoding, error);
             encoding_release(&encoding);
         }
     }
     session_close(&session);
     input_release(&input);
+    attn_buffer_release(&joined);
     return done;
 }
 

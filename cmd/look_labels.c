@@ -160,7 +160,7 @@ static bool split_occurrence(const char *from, size_t *name_size, int64_t *occur
     return true;
 }
 
-static bool refuse_unknown(const struct look_labels *labels, const char *from,
+static bool refuse_unknown(const struct look_labels *labels, const char *option, const char *from,
                            struct attn_error *error)
 {
     enum { LIST_LIMIT = 300 };
@@ -176,7 +176,7 @@ static bool refuse_unknown(const struct look_labels *labels, const char *from,
     if (list.failed)
         attn_error_memory(error);
     else
-        attn_error_set(error, "--from '%s' is not a %s of the text; its %s are: %s", from,
+        attn_error_set(error, "%s '%s' is not a %s of the text; its %s are: %s", option, from,
                        labels->unit == LOOK_PIECES ? "word or piece" : "word",
                        labels->unit == LOOK_PIECES ? "pieces" : "words",
                        list.data ? list.data : "");
@@ -184,8 +184,9 @@ static bool refuse_unknown(const struct look_labels *labels, const char *from,
     return false;
 }
 
-bool look_labels_choose(const struct look *look, const struct look_labels *labels, const char *from,
-                        bool *chosen, struct attn_error *error)
+bool look_labels_choose_for(const struct look *look, const struct look_labels *labels,
+                            const char *option, const char *from, bool *chosen,
+                            struct attn_error *error)
 {
     /* The whole of it first: "##2" may be a piece. */
     int64_t found = choose_by_name(look, labels, from, strlen(from), 0, chosen);
@@ -195,17 +196,22 @@ bool look_labels_choose(const struct look *look, const struct look_labels *label
     size_t size = 0;
     int64_t occurrence = 0;
     if (!split_occurrence(from, &size, &occurrence))
-        return refuse_unknown(labels, from, error);
+        return refuse_unknown(labels, option, from, error);
     found = choose_by_name(look, labels, from, size, occurrence, chosen);
     if (found < 0)
         return attn_error_memory(error);
     if (found == 0)
-        return refuse_unknown(labels, from, error);
+        return refuse_unknown(labels, option, from, error);
     if (occurrence < 1 || occurrence > found)
-        return attn_error_set(
-            error,
-            "--from %s: the text has '%.*s' %lld times, so the number must be from "
-            "1 to %lld",
-            from, (int)size, from, (long long)found, (long long)found);
+        return attn_error_set(error,
+                              "%s %s: the text has '%.*s' %lld times, so the number must be from "
+                              "1 to %lld",
+                              option, from, (int)size, from, (long long)found, (long long)found);
     return true;
+}
+
+bool look_labels_choose(const struct look *look, const struct look_labels *labels, const char *from,
+                        bool *chosen, struct attn_error *error)
+{
+    return look_labels_choose_for(look, labels, "--from", from, chosen, error);
 }

@@ -32,4 +32,9 @@ void look_labels_release(struct look_labels *labels);
 bool look_labels_choose(const struct look *look, const struct look_labels *labels, const char *from,
                         bool *chosen, struct attn_error *error);
 
+/* The same for a word that another option names: errors begin with `option`. */
+bool look_labels_choose_for(const struct look *look, const struct look_labels *labels,
+                            const char *option, const char *name, bool *chosen,
+                            struct attn_error *error);
+
 #endif

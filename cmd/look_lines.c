@@ -119,6 +119,18 @@ static void add_blocks(const struct attention_map *map, const struct look_lines 
     }
 }
 
+/* Weights as they are need no word. */
+static void add_measure(const struct attention_map *map, const struct look_lines *settings,
+                        struct attn_buffer *out)
+{
+    if (map->measure)
+        attn_buffer_format(out, "%s, as a share of the row%s", map->measure,
+                           settings->renormalize ? "; " : "\n");
+    if (settings->renormalize)
+        attn_buffer_add_text(
+            out, "renormalized: each row sums to 1 over the words that may stand in it\n");
+}
+
 bool look_lines_add(const struct attention_map *map, const struct look_lines *settings,
                     struct attn_buffer *out, struct attn_error *error)
 {
@@ -133,6 +145,7 @@ bool look_lines_add(const struct attention_map *map, const struct look_lines *se
     bool made = rankings.lines && rankings.counts;
     if (made) {
         rank_all(map, settings, &rankings);
+        add_measure(map, settings, out);
         add_blocks(map, settings, &rankings, out);
     }
     free(rankings.lines);

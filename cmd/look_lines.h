@@ -15,7 +15,8 @@ struct look_lines {
     enum terminal_color color;
 };
 
-/* Appends a block for each panel, with its title where there are several; in it for each shown row
+/* Appends, where the numbers are other than weights, a line that says what they are; then a block
+ * for each panel, with its title where there are several; in it for each shown row
  * its label and, indented, its ranking. The label is left out where one row is asked for and shown.
  * Bars of all blocks have one scale. */
 bool look_lines_add(const struct attention_map *map, const struct look_lines *settings,

@@ -5,6 +5,8 @@
 extern const char manual_usage[];    /* a few lines */
 extern const char manual_overview[]; /* `attn --help` */
 extern const char manual_look[];
+extern const char manual_heads[];
+extern const char manual_serve[];
 extern const char manual_embed[];
 extern const char manual_tokenize[];
 extern const char manual_generate[];

@@ -7,6 +7,8 @@
 
 static const struct verb verbs[] = {
     {"look", manual_look, verb_look},
+    {"heads", manual_heads, verb_heads},
+    {"serve", manual_serve, verb_serve},
     {"embed", manual_embed, verb_embed},
     {"tokenize", manual_tokenize, verb_tokenize},
     {"generate", manual_generate, verb_generate},

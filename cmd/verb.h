@@ -21,6 +21,8 @@ struct verb {
 const struct verb *verb_find(const char *name, struct attn_error *error);
 
 enum status verb_look(int argc, char **argv, struct attn_error *error);
+enum status verb_heads(int argc, char **argv, struct attn_error *error);
+enum status verb_serve(int argc, char **argv, struct attn_error *error);
 enum status verb_embed(int argc, char **argv, struct attn_error *error);
 enum status verb_tokenize(int argc, char **argv, struct attn_error *error);
 enum status verb_generate(int argc, char **argv, struct attn_error *error);

@@ -6,7 +6,7 @@ import re
 
 from tool import ROOT, fails, in_terminal, succeeds, tap
 
-FIELDS = ["name", "ms", "gflops", "of_peak", "gbps", "of_bandwidth", "workspace", "isa", "threads"]
+FIELDS = ["name", "ms", "gflops", "of_peak", "gbps", "of_bandwidth", "of_forward", "workspace", "isa", "threads"]
 STANDARD = """
 f32-dense-L128-h12-d64 f32-dense-L2048-d64 f32-dense-L2048-d128 f32-dense-L16384-h1-d128
 f32-causal-L2048-d64 f32-causal-L2048-d128 f32-window256-L16384-d64
@@ -15,9 +15,10 @@ f32-decode-Lk8192-h32-8-d128 bf16-decode-Lk8192-h32-8-d128 f16-decode-Lk8192-h32
 i8-decode-Lk8192-h32-8-d128 f32-dense-L1024-d1 f32-dense-L1024-d192-v128 f32-dense-L128-Lk2048-d64
 f32-backward-dense-L2048-d64 f32-backward-dense-L2048-d128 f32-backward-causal-L2048-d64
 bf16-backward-dense-L2048-d64 bf16-backward-causal-L2048-d128
+f32-inspect-dense-L4096-d64 f32-inspect-sums-dense-L4096-d64
 """.split()
 NAME = re.compile(
-    r"(f32|bf16|f16|i8)-(backward-)?(dense|causal|window256|varlen8|alibi|softcap|bias|decode)"
+    r"(f32|bf16|f16|i8)-(backward-|inspect-(?:sums-)?)?(dense|causal|window256|varlen8|alibi|softcap|bias|decode)"
     r"-(L\d+(-Lk\d+)?|Lk\d+(-Lq\d+)?)(-h\d+(-\d+)?)?-d\d+(-v\d+)?")
 
 
@@ -48,7 +49,7 @@ def a_case_that_computes():
     assert list(case) == FIELDS
     assert case["name"] == "f32-dense-L7-d64" and case["threads"] == 1
     assert is_positive(case["ms"]) and is_positive(case["gflops"]) and is_positive(case["of_peak"])
-    assert case["gbps"] is None and case["of_bandwidth"] is None
+    assert case["gbps"] is None and case["of_bandwidth"] is None and case["of_forward"] is None
     assert isinstance(case["workspace"], int) and case["workspace"] > 0
     # 4·L²·d operations a head.
     assert math.isclose(case["gflops"] * case["ms"] * 1e6, 4 * 7 * 7 * 64 * 8, rel_tol=1e-3)
@@ -60,6 +61,13 @@ def a_case_that_reads():
     for field in ["ms", "gflops", "gbps", "of_bandwidth"]:
         assert is_positive(case[field]), field
     assert math.isclose(case["gbps"] * case["ms"] * 1e6, 2 * 8 * 512 * 128 * 4, rel_tol=1e-3)
+
+
+def a_case_that_inspects():
+    [case] = objects("--filter", "f32-inspect-sums-dense-L512-d64")
+    assert list(case) == FIELDS and is_positive(case["of_peak"]) and is_positive(case["of_forward"])
+    assert math.isclose(case["gflops"] * case["ms"] * 1e6, 4 * 512 * 512 * 64 * 8, rel_tol=1e-3)
+    assert "times the forward pass" in bench("--filter", "f32-inspect-sums-dense-L512-d64")
 
 
 def a_case_that_goes_back():
@@ -192,6 +200,7 @@ tap.run([
     a_case_that_computes,
     a_case_that_reads,
     a_case_that_goes_back,
+    a_case_that_inspects,
     steps_of_training,
     a_model_that_writes,
     the_table_says_what_it_measured,

@@ -164,12 +164,15 @@ def one_word_has_nothing_to_rank():
     assert look("Hello") == "Hello\n" == look("Hello", "--from", "hello")
 
 
-def renormalize_makes_rows_one():
-    total = sum(weight for _, weight in
-                ranking(look("--from", "it", "--top", "99", "--renormalize", SENTENCE)))
+def renormalize_makes_rows_one_and_says_so():
+    said, rows = look("--from", "it", "--top", "99", "--renormalize", SENTENCE).split("\n", 1)
+    assert said == "renormalized: each row sums to 1 over the words that may stand in it", said
+    total = sum(weight for _, weight in ranking(rows))
     assert close(total, 1, 0.006), total
-    for row in look_json("--renormalize", SENTENCE)["heads"][0]["weights"]:
-        assert close(sum(row), 1, 1e-5)
+    content = look_json("--renormalize", SENTENCE)
+    assert content["renormalized"] is True and look_json(SENTENCE)["renormalized"] is False
+    for row in content["heads"][0]["weights"]:
+        assert close(sum(row), 1, 1e-5), sum(row)
 
 
 def from_finds_words_in_any_case_and_place():
@@ -301,7 +304,7 @@ tap.run([
     self_keeps_the_word,
     special_tokens_can_be_ranked,
     one_word_has_nothing_to_rank,
-    renormalize_makes_rows_one,
+    renormalize_makes_rows_one_and_says_so,
     from_finds_words_in_any_case_and_place,
     occurrences_count_through_text_and_pair,
     from_finds_pieces,

@@ -4,11 +4,11 @@ import subprocess
 
 from tool import FOLDER, attn, environment, fails, file, succeeds, tap
 
-VERBS = ["look", "embed", "tokenize", "generate", "fill", "train", "info", "bench", "help"]
+VERBS = ["look", "heads", "serve", "embed", "tokenize", "generate", "fill", "train", "info", "bench", "help"]
 
 
 def prints_its_version():
-    assert succeeds("--version") == "attn 0.4.0\n"
+    assert succeeds("--version") == "attn 0.5.0\n"
 
 
 def alone_it_shows_the_usage():
@@ -141,7 +141,7 @@ def no_message_steers_the_terminal():
 def info_tells_the_machine_without_a_model():
     text = succeeds("info", env={"ATTN_ISA": "scalar"})
     fields = dict(line.split(":", 1) for line in text.splitlines())
-    assert fields["version"].strip() == "0.4.0" and fields["isa"].strip() == "scalar"
+    assert fields["version"].strip() == "0.5.0" and fields["isa"].strip() == "scalar"
     assert fields["cpu"].strip() and fields["blas"].strip() and fields["threads"].strip() == "1"
     assert "attn-fetch-model" in fields["model"]
 
