@@ -26,8 +26,8 @@ FUZZ_SECONDS = 600
 # choice is.
 unexport ATTN_MODEL ATTN_GENERATOR
 
-.PHONY: all look generate train check check-sanitize check-clang check-threads check-avx512 check-mpi check-exp fuzz accuracy \
-        bench-peers install clean
+.PHONY: all look generate train check check-sanitize check-clang check-threads check-avx512 check-mpi check-web check-exp \
+        fuzz accuracy bench-peers install clean
 
 all:
 	@scripts/setup build
@@ -129,6 +129,14 @@ check-mpi:
 	@scripts/configure build-mpi -Dtests=enabled -Dmpi=enabled
 	@ninja -C build-mpi attn
 	@scripts/run_tests.py build-mpi --suite mpi
+
+# Pages in a real browser, with clicks and keys; what they look like is left in build/web.
+check-web:
+	@scripts/setup web
+	@scripts/configure build '--prefix=$(PREFIX)' '--libdir=$(LIBDIR)' -Dtests=enabled
+	@ninja -C build attn tests/draw/draw_map
+	@scripts/attn-fetch-model >/dev/null
+	@scripts/run_tests.py build --suite web
 
 # exp of each instruction set over all floats of its range; a few minutes.
 check-exp:

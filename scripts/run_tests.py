@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a build folder and counts them one by one.
 
-    scripts/run_tests.py BUILD                    run all tests of BUILD, then report
+    scripts/run_tests.py BUILD                    run all tests of BUILD but the suite web, then report
     scripts/run_tests.py BUILD --also NAME=BUILD  and those of another build, as "NAME room/name"
     scripts/run_tests.py BUILD … --suite SUITE …  in all of them the tests of these suites only
     scripts/run_tests.py --log FILE               report on a testlog.json of Meson that is there
@@ -26,6 +26,7 @@ from pathlib import Path
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*(?:-\s*)?(.*)")
 PLAN = re.compile(r"1\.\.(\d+)\s*(?:#\s*skip\S*\s*(.*))?$", re.IGNORECASE)
 SKIP = re.compile(r"#\s*skip\S*\s*(.*)", re.IGNORECASE)
+ONLY_WHEN_ASKED = {"web"}  # as in tests/meson.build
 PROGRESS = re.compile(r"\s*(\d+/\d+) (?:.* / )?(.*?)\s+(OK|FAIL|SKIP|ERROR|TIMEOUT|INTERRUPT)\b\s*(\d\S*)?")
 
 
@@ -123,9 +124,10 @@ def summarize(runs, skips=()):
 
 
 def in_suites(test, suites):
-    """Whether a test of intro-tests.json, with suites such as "attn:base", is in one of these, or in any
-    where none is named."""
-    return not suites or any(suite.split(":")[-1] in suites for suite in test["suite"])
+    """Whether a test of intro-tests.json, with suites such as "attn:base", is in one of these, or where
+    none is named in any but those that run only when asked for."""
+    own = {suite.split(":")[-1] for suite in test["suite"]}
+    return not own.isdisjoint(suites) if suites else own.isdisjoint(ONLY_WHEN_ASKED)
 
 
 def run_build(build, suites, prefix=""):

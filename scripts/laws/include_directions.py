@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "train": {"model", "nn", "attention", "text", "format", "base"},
     "draw": {"base"},
     "probe": {"model", "base"},
-    "serve": {"draw", "probe", "model", "base"},
+    "serve": {"base"},
     "measure": {"base"},
 }
 MAY_INCLUDE["cmd"] = set(MAY_INCLUDE) - {"kernel"}

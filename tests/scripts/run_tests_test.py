@@ -154,6 +154,17 @@ def suites_choose_tests():
         assert " ".join(["1/1 asked:", *options, "OK 0.1s"]) in lines, lines
 
 
+def the_suite_web_runs_only_when_it_is_asked_for():
+    tests = [{"suite": ["attn:room"]}, {"suite": ["attn:web"]}]
+    for options, last in (
+        ([], "2 passed, 0 failed, 0 skipped"),
+        (["--suite", "web"], "2 passed, 0 failed, 0 skipped"),
+        (["--suite", "web", "--suite", "room"], "2 passed, 1 failed, 0 skipped"),
+    ):
+        status, lines = run_builds({}, *options, tests=tests)
+        assert lines[-1] == last, (options, lines)
+
+
 def a_suite_without_tests_is_refused():
     status, lines = run_builds({}, "--suite", "room", "--suite", "moor")
     assert status == 1 and lines == [], (status, lines)
@@ -183,6 +194,7 @@ tap.run(
         further_builds_count_under_their_names,
         a_further_build_that_was_not_made_is_one_skip,
         suites_choose_tests,
+        the_suite_web_runs_only_when_it_is_asked_for,
         a_suite_without_tests_is_refused,
         arguments_that_are_not_known_are_refused,
     ]

@@ -17,7 +17,8 @@ import tap  # noqa: E402
 
 # Package: the command or the pkg-config module by which it is noticed.
 COMMANDS = {"gcc": "cc", "g++": "c++", "meson": "meson", "ninja-build": "ninja", "pkgconf": "pkg-config",
-            "python3": "python3", "bible-kjv": "bible", "libopenmpi-dev": "mpicc", "openmpi-bin": "mpirun"}  # fmt: skip
+            "python3": "python3", "bible-kjv": "bible", "libopenmpi-dev": "mpicc", "openmpi-bin": "mpirun",
+            "chromium": "chromium", "chromium-driver": "chromedriver"}  # fmt: skip
 MODULES = {
     "libopenblas-openmp-dev": "openblas",
     "libjansson-dev": "jansson",
@@ -26,6 +27,7 @@ MODULES = {
     "libfreetype-dev": "freetype2",
     "libfontconfig-dev": "fontconfig",
     "libfribidi-dev": "fribidi",
+    "libmicrohttpd-dev": "libmicrohttpd",
     "libcmocka-dev": "cmocka",
 }
 TO_BUILD = {"gcc", "libc6-dev", "meson", "ninja-build", "pkgconf", "python3", *MODULES} - {"libcmocka-dev"}
@@ -33,6 +35,7 @@ TO_LOOK = TO_BUILD | {"python3-pip"}
 TO_CHECK = TO_LOOK | {"g++", "libcmocka-dev"}
 TO_TRAIN = TO_BUILD | {"bible-kjv"}
 MPI = {"libopenmpi-dev", "openmpi-bin"}
+WEB = {"chromium", "chromium-driver"}
 
 STAND_INS = {
     "id": 'cat "$MACHINE/uid"',
@@ -61,6 +64,8 @@ TOOLS = {
     "bible": "",
     "mpicc": "",
     "mpirun": "",
+    "chromium": "",
+    "chromedriver": "",
     "python3": '[ -e "$MACHINE/installed/python3-pip" ]',
     "pkg-config": 'case $2 in\n'
     + "".join(f'{module}) [ -e "$MACHINE/installed/{package}" ] ;;\n' for package, module in MODULES.items())
@@ -152,6 +157,7 @@ def each_step_needs_no_more_than_it_uses(machine):
     assert machine.setup("generate").stderr == ""
     assert packages_of(machine.setup("train").stderr) == TO_TRAIN - TO_BUILD
     assert packages_of(machine.setup("check").stderr) == TO_CHECK - TO_LOOK
+    assert packages_of(machine.setup("web").stderr) == WEB
     assert packages_of(machine.setup("mpi").stderr) == MPI
     assert "update" not in machine.log("apt-log")
 
@@ -224,7 +230,7 @@ def a_compiler_that_is_not_there_is_named(machine):
 @on()
 def an_unknown_step_is_refused(machine):
     done = machine.setup("dance")
-    assert done.returncode == 1 and "build, look, generate, train, check, mpi, clang" in done.stderr
+    assert done.returncode == 1 and "build, look, generate, train, check, web, mpi, clang" in done.stderr
 
 
 tap.run(
