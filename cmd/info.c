@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "format/checkpoint.h"
 #include "model/causal_model.h"
+#include "nn/blas_kernels.h"
 
 #include "build_settings.h"
 #include "options.h"
@@ -28,7 +29,8 @@ static bool describe_machine(int threads, struct attn_buffer *out, struct attn_e
                        attn_isa_name(attn_context_isa(compute.attention)));
     attn_buffer_format(out, "threads:      %d\n", attn_context_threads(compute.attention));
     attn_buffer_format(out, "runtime:      %s\n", attn_parallel_runtime());
-    attn_buffer_format(out, "blas:         %s\n", build_cblas);
+    attn_buffer_format(out, "blas:         %s%s%s\n", build_cblas,
+                       blas_kernels_name()[0] ? ", kernels of " : "", blas_kernels_name());
     compute_destroy(&compute);
     return true;
 }

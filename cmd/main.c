@@ -7,6 +7,7 @@
 
 #include "manual.h"
 #include "output.h"
+#include "restart.h"
 #include "verb.h"
 
 /* With a standard stream closed, a file opened later would take its number, and a message could end
@@ -44,6 +45,7 @@ static enum status run(int argc, char **argv, const struct verb **verb, struct a
 
 int main(int argc, char **argv)
 {
+    restart_with_fast_blas(argv);
     keep_standard_streams();
     /* A limit on file sizes is then an error that is told and cleaned up after, as a full disk is.
      */

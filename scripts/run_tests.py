@@ -15,6 +15,7 @@ least one passed.
 A further build that this machine could not make holds a file `skipped` instead, with the reason: it
 counts as one skipped test.
 """
+import ctypes
 import json
 import os
 import re
@@ -130,6 +131,20 @@ def in_suites(test, suites):
     return not own.isdisjoint(suites) if suites else own.isdisjoint(ONLY_WHEN_ASKED)
 
 
+def fast_blas(environment):
+    """What an OpenBLAS that is older than the CPU has to be told, as src/nn/blas_kernels.h explains: the
+    programs of the tests do not start anew, and the bits of its oldest kernels depend on the threads."""
+    try:
+        name = ctypes.CDLL("libopenblas.so.0").openblas_get_corename
+        flags = Path("/proc/cpuinfo").read_text().split()
+    except (OSError, AttributeError):
+        return {}
+    name.restype = ctypes.c_char_p
+    if "OPENBLAS_CORETYPE" in environment or name() != b"Prescott" or "avx2" not in flags:
+        return {}
+    return {"OPENBLAS_CORETYPE": "SKYLAKEX" if "avx512bw" in flags else "HASWELL"}
+
+
 def run_build(build, suites, prefix=""):
     """Runs Meson's tests, showing one line for each executable."""
     expected = json.loads(Path(build, "meson-info", "intro-tests.json").read_text())
@@ -144,6 +159,7 @@ def run_build(build, suites, prefix=""):
         folder = subprocess.run([fetch, "--directory", model], check=True, capture_output=True, text=True)
         if Path(folder.stdout.rstrip("\n")).exists():  # else tests skip by name, or use the caller's own
             environment[variable] = folder.stdout.rstrip("\n")
+    environment.update(fast_blas(environment))
     environment.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     command = ["meson", "test", "-C", build, "--no-rebuild", "--timeout-multiplier", "4"]
     command += [word for suite in suites for word in ("--suite", suite)]

@@ -19,7 +19,7 @@ SENTENCE = "The robot picked up the screwdriver because it was heavy."
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="attn-command-")
 FOLDER = Path(_FOLDER.name)
-_SEEN = ("ATTN_", "HF_", "XDG_", "NO_COLOR", "POSIXLY_CORRECT")
+_SEEN = ("ATTN_", "HF_", "XDG_", "OPENBLAS_", "NO_COLOR", "POSIXLY_CORRECT")
 
 
 def model():

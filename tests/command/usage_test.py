@@ -146,6 +146,16 @@ def info_tells_the_machine_without_a_model():
     assert "attn-fetch-model" in fields["model"]
 
 
+def matrix_products_are_not_left_to_the_oldest_kernels():
+    """As an OpenBLAS does on a CPU that is newer than itself."""
+    fields = dict(line.split(":", 1) for line in succeeds("info").splitlines())
+    if fields["isa"].strip() in ("scalar", "neon"):
+        raise tap.Skip("this CPU has neither AVX2 nor AVX-512")
+    assert "Prescott" not in fields["blas"], fields["blas"]
+    chosen = dict(line.split(":", 1) for line in succeeds("info", env={"OPENBLAS_CORETYPE": "Prescott"}).splitlines())
+    assert "kernels" not in chosen["blas"] or "Prescott" in chosen["blas"], chosen["blas"]
+
+
 def a_missing_model_is_told():
     for verb in ["look", "embed", "tokenize"]:
         fails(1, [f"attn {verb}: ", "all-MiniLM-L6-v2", "attn-fetch-model"], verb, "a text")
@@ -216,6 +226,7 @@ tap.run([
     refuses_a_missing_text,
     no_message_steers_the_terminal,
     info_tells_the_machine_without_a_model,
+    matrix_products_are_not_left_to_the_oldest_kernels,
     a_missing_model_is_told,
     text_files_that_cannot_be_read_are_told,
     a_full_disk_is_told,
