@@ -101,7 +101,8 @@ void attn_call_end(uint64_t modes)
 bool attn_workspace_bytes(const struct attn_context *context, int64_t shared_bytes,
                           int64_t bytes_a_thread, int64_t *bytes)
 {
-    return attn_checked_multiply(bytes_a_thread, context->parallel.threads, bytes) &&
+    return shared_bytes >= 0 && bytes_a_thread >= 0 &&
+           attn_checked_multiply(bytes_a_thread, context->parallel.threads, bytes) &&
            attn_checked_add(*bytes, shared_bytes, bytes) && (uint64_t)*bytes <= SIZE_MAX;
 }
 

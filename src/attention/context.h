@@ -27,7 +27,8 @@ void attn_call_end(uint64_t modes);
 void attn_context_ask_for_tiles(struct attn_context *context);
 
 /* shared_bytes, and behind them bytes_a_thread for each of the context's threads (both multiples of
- * ATTN_ALIGNMENT); NULL when there is no memory, with the message set. */
+ * ATTN_ALIGNMENT, or negative where sizes have left 64 bits); NULL when there is no memory, with
+ * the message set. */
 void *attn_context_workspace(struct attn_context *context, int64_t shared_bytes,
                              int64_t bytes_a_thread);
 

@@ -18,11 +18,6 @@ struct double_run {
     const int64_t *begin;
 };
 
-static double *double_element(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c)
-{
-    return attn_address(tensor, (int64_t)sizeof(double), b, h, i, c);
-}
-
 int64_t attn_double_bytes(const struct attn_problem *problem)
 {
     struct attn_double_row row;
@@ -44,10 +39,6 @@ static attn_status run_items(struct double_run *run, struct attn_context *contex
 {
     run->kernels = context->kernels;
     run->bytes_a_thread = attn_double_bytes(run->problem);
-    if (run->bytes_a_thread < 0) {
-        attn_error_memory(&context->error);
-        return ATTN_ERROR_MEMORY;
-    }
     run->workspace = attn_context_workspace(context, 0, run->bytes_a_thread);
     if (!run->workspace)
         return ATTN_ERROR_MEMORY;
@@ -69,7 +60,7 @@ static void blend_row(struct attn_double_row *row, const struct attn_problem *pr
             if (problem->has_dropout)
                 p *= row->factors[j];
             struct attn_row_place place = attn_row_place_of(problem, &row->sequence, j);
-            const double *v = double_element(&problem->v, place.batch, key_head, place.row, 0);
+            const double *v = attn_double_element(&problem->v, place.batch, key_head, place.row, 0);
             for (int64_t c = 0; c < problem->d_v; c++)
                 row->output[c] += p * v[c * problem->v.stride[3]];
         }
@@ -92,10 +83,10 @@ static void forward_row(void *state, int64_t item, int thread)
     blend_row(&row, problem, m);
 
     for (int64_t c = 0; c < problem->d_v; c++)
-        *double_element(&problem->o, b, h, i, c) = l == 0.0 ? 0.0 : row.output[c] / l;
+        *attn_double_element(&problem->o, b, h, i, c) = l == 0.0 ? 0.0 : row.output[c] / l;
     if (problem->stats.data) {
-        *double_element(&problem->stats, b, h, i, 0) = m;
-        *double_element(&problem->stats, b, h, i, 1) = l;
+        *attn_double_element(&problem->stats, b, h, i, 0) = m;
+        *attn_double_element(&problem->stats, b, h, i, 1) = l;
     }
 }
 
@@ -119,11 +110,11 @@ static void weights_row(void *state, int64_t item, int thread)
     int64_t first = run->begin[3], wanted = weights->shape[3];
 
     for (int64_t j = 0; j < wanted; j++)
-        *double_element(weights, out_b, out_h, out_i, j) = 0.0;
+        *attn_double_element(weights, out_b, out_h, out_i, j) = 0.0;
     struct attn_double_row row = take_row(run, thread);
     attn_double_row_begin(&row, problem, b, h, i);
-    double m = *double_element(run->stats, b, h, i, 0);
-    double l = *double_element(run->stats, b, h, i, 1);
+    double m = *attn_double_element(run->stats, b, h, i, 0);
+    double l = *attn_double_element(run->stats, b, h, i, 1);
     if (l == 0.0)
         return;
 
@@ -134,7 +125,7 @@ static void weights_row(void *state, int64_t item, int thread)
     for (int n = 0; n < 2; n++)
         for (int64_t j = row.spans[n].begin; j < row.spans[n].end; j++)
             if (row.scores[j] != -INFINITY)
-                *double_element(weights, out_b, out_h, out_i, j - behind) =
+                *attn_double_element(weights, out_b, out_h, out_i, j - behind) =
                     exp(row.scores[j] - m) / l;
 }
 

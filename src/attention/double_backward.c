@@ -33,11 +33,6 @@ struct backward_row {
     float *gradients;                 /* [ATTN_KEY_BLOCK], what change_gradients sees */
 };
 
-static double *double_element(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c)
-{
-    return attn_address(tensor, (int64_t)sizeof(double), b, h, i, c);
-}
-
 static void take_row(struct backward_row *row, const struct attn_problem *problem,
                      struct attn_scratch *scratch)
 {
@@ -75,8 +70,8 @@ static double row_delta(const struct backward_run *run, const struct backward_ro
 {
     double sum = 0.0;
     for (int64_t c = 0; c < run->problem->d_v; c++)
-        sum += *double_element(&run->backward->d_o, row->batch, row->head, row->i, c) *
-               *double_element(&run->problem->o, row->batch, row->head, row->i, c);
+        sum += *attn_double_element(&run->backward->d_o, row->batch, row->head, row->i, c) *
+               *attn_double_element(&run->problem->o, row->batch, row->head, row->i, c);
     return sum;
 }
 
@@ -89,10 +84,11 @@ static double value_gradient(const struct backward_run *run, const struct backwa
     struct attn_row_place place = attn_row_place_of(problem, &row->row.sequence, j);
     double sum = 0.0;
     for (int64_t c = 0; c < problem->d_v; c++) {
-        double d_o = *double_element(&backward->d_o, row->batch, row->head, row->i, c);
-        sum += d_o * *double_element(&problem->v, place.batch, row->key_head, place.row, c);
+        double d_o = *attn_double_element(&backward->d_o, row->batch, row->head, row->i, c);
+        sum += d_o * *attn_double_element(&problem->v, place.batch, row->key_head, place.row, c);
         if (backward->wants_v)
-            *double_element(&backward->d_v, place.batch, row->key_head, place.row, c) += p * d_o;
+            *attn_double_element(&backward->d_v, place.batch, row->key_head, place.row, c) +=
+                p * d_o;
     }
     return sum;
 }
@@ -163,8 +159,8 @@ static double through_soft_cap(const struct backward_run *run, const struct back
 
 static void add_to_bias(const struct backward_run *run, const struct backward_row *row, int64_t j)
 {
-    *double_element(&run->backward->d_bias, row->batch, row->head, row->i,
-                    row->row.sequence.key_begin + j) += row->ds[j];
+    *attn_double_element(&run->backward->d_bias, row->batch, row->head, row->i,
+                         row->row.sequence.key_begin + j) += row->ds[j];
 }
 
 /* dQ += scale·dS_j·k_j and dK_j += scale·dS_j·q */
@@ -176,10 +172,10 @@ static void add_to_queries_and_keys(const struct backward_run *run, const struct
     struct attn_row_place place = attn_row_place_of(problem, &row->row.sequence, j);
     for (int64_t c = 0; c < problem->d_qk; c++) {
         if (backward->wants_q)
-            *double_element(&backward->d_q, row->batch, row->head, row->i, c) +=
-                ds * *double_element(&problem->k, place.batch, row->key_head, place.row, c);
+            *attn_double_element(&backward->d_q, row->batch, row->head, row->i, c) +=
+                ds * *attn_double_element(&problem->k, place.batch, row->key_head, place.row, c);
         if (backward->wants_k)
-            *double_element(&backward->d_k, place.batch, row->key_head, place.row, c) +=
+            *attn_double_element(&backward->d_k, place.batch, row->key_head, place.row, c) +=
                 ds * row->row.q[c];
     }
 }
@@ -206,15 +202,15 @@ static void backward_row(const struct backward_run *run, struct backward_row *ro
     const struct attn_problem *problem = run->problem;
     attn_double_row_begin(&row->row, problem, row->batch, row->head, row->i);
     attn_double_row_score(&row->row, run->kernels, problem);
-    double m = *double_element(&problem->stats, row->batch, row->head, row->i, 0);
-    double l = *double_element(&problem->stats, row->batch, row->head, row->i, 1);
+    double m = *attn_double_element(&problem->stats, row->batch, row->head, row->i, 0);
+    double l = *attn_double_element(&problem->stats, row->batch, row->head, row->i, 1);
     if (l == 0.0 || !keeps_any(row))
         return;
     if (problem->has_dropout)
         attn_double_row_drop(&row->row, run->kernels, problem);
     double delta = row_delta(run, row);
     if (run->backward->wants_sinks && problem->sinks[row->head] != -INFINITY)
-        *double_element(&run->backward->d_sinks, 0, row->head, 0, 0) -=
+        *attn_double_element(&run->backward->d_sinks, 0, row->head, 0, 0) -=
             exp((double)problem->sinks[row->head] - m) / l * delta;
     differentiate_softmax(run, row, m, l, delta);
     differentiate_scores(run, row);
@@ -288,10 +284,6 @@ attn_status attn_double_backward(struct attn_context *context, const struct attn
                                .kernels = context->kernels,
                                .lines = lines_of(problem, backward)};
     run.bytes_a_thread = attn_double_backward_bytes(problem);
-    if (run.bytes_a_thread < 0) {
-        attn_error_memory(&context->error);
-        return ATTN_ERROR_MEMORY;
-    }
     run.workspace = attn_context_workspace(context, 0, run.bytes_a_thread);
     if (!run.workspace)
         return ATTN_ERROR_MEMORY;

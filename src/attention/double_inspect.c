@@ -3,7 +3,6 @@
 
 #include "attention/double.h"
 #include "attention/double_row.h"
-#include "attention/tensor_extent.h"
 
 struct inspect_run {
     const struct attn_problem *problem;
@@ -12,11 +11,6 @@ struct inspect_run {
     char *workspace;
     int64_t bytes_a_thread;
 };
-
-static double *double_element(const attn_tensor *tensor, int64_t b, int64_t h, int64_t i, int64_t c)
-{
-    return attn_address(tensor, (int64_t)sizeof(double), b, h, i, c);
-}
 
 /* A row with its final scores, and m and l. */
 struct inspected_row {
@@ -34,8 +28,8 @@ static struct inspected_row score_row(const struct inspect_run *run, int thread,
     attn_double_row_begin(&result.row, problem, b, h, i);
     attn_double_row_score(&result.row, run->kernels, problem);
     if (problem->stats.data) {
-        result.m = *double_element(&problem->stats, b, h, i, 0);
-        result.l = *double_element(&problem->stats, b, h, i, 1);
+        result.m = *attn_double_element(&problem->stats, b, h, i, 0);
+        result.l = *attn_double_element(&problem->stats, b, h, i, 1);
     } else {
         attn_double_row_sum(&result.row, problem, &result.m, &result.l);
     }
@@ -92,33 +86,31 @@ static void inspect_row(void *state, int64_t item, int thread)
     int64_t found = select_keys(&row.row, inspected->top, keys);
     const double nothing = isnan(row.l) ? NAN : 0.0;
     if (inspected->wants_entropy)
-        *double_element(&inspected->entropy, b, h, i, 0) = entropy_of(&row, problem);
+        *attn_double_element(&inspected->entropy, b, h, i, 0) = entropy_of(&row, problem);
     if (inspected->wants_maximum)
-        *double_element(&inspected->maximum, b, h, i, 0) =
+        *attn_double_element(&inspected->maximum, b, h, i, 0) =
             found > 0 ? weight_of(&row, keys[0]) : nothing;
     for (int64_t n = 0; inspected->wants_top && n < inspected->top; n++) {
         int32_t *key = attn_address(&inspected->top_keys, (int64_t)sizeof *key, b, h, i, n);
         *key = n < found ? (int32_t)(row.row.sequence.key_begin + keys[n]) : -1;
-        *double_element(&inspected->top_weights, b, h, i, n) =
+        *attn_double_element(&inspected->top_weights, b, h, i, n) =
             n < found ? weight_of(&row, keys[n]) : nothing;
     }
 }
 
-/* All keys of a batch and head, row by row. */
+/* All keys of a batch and head, row by row, on top of 0. */
 static void sum_keys(void *state, int64_t item, int thread)
 {
     const struct inspect_run *run = state;
     const struct attn_problem *problem = run->problem;
     const attn_tensor *sums = &run->inspected->key_sums;
     int64_t h = item % problem->heads, b = item / problem->heads;
-    for (int64_t j = 0; j < problem->keys; j++)
-        *double_element(sums, b, h, j, 0) = 0.0;
     for (int64_t i = run->inspected->query_begin; i < run->inspected->query_end; i++) {
         struct inspected_row row = score_row(run, thread, b, h, i);
         for (int n = 0; n < 2; n++)
             for (int64_t j = row.row.spans[n].begin; j < row.row.spans[n].end; j++)
                 if (row.row.scores[j] != -INFINITY)
-                    *double_element(sums, b, h, row.row.sequence.key_begin + j, 0) +=
+                    *attn_double_element(sums, b, h, row.row.sequence.key_begin + j, 0) +=
                         weight_of(&row, j);
     }
 }
@@ -130,16 +122,13 @@ attn_status attn_double_inspect(struct attn_context *context, const struct attn_
                               .inspected = inspected,
                               .kernels = context->kernels,
                               .bytes_a_thread = attn_double_bytes(problem)};
-    if (run.bytes_a_thread < 0) {
-        attn_error_memory(&context->error);
-        return ATTN_ERROR_MEMORY;
-    }
     run.workspace = attn_context_workspace(context, 0, run.bytes_a_thread);
     if (!run.workspace)
         return ATTN_ERROR_MEMORY;
     if (attn_inspects_rows(inspected))
         attn_context_run(context, problem->batch * problem->heads * problem->queries, inspect_row,
                          &run);
+    attn_inspected_clear_sums(inspected);
     if (inspected->wants_key_sums)
         attn_context_run(context, problem->batch * problem->heads, sum_keys, &run);
     return ATTN_SUCCESS;

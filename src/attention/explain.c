@@ -146,7 +146,7 @@ static bool explain_weights(attn_explanation *explanation, const struct attn_con
 {
     int lanes = 2 * context->kernels->vector_lanes;
     int64_t bytes = attn_weights_bytes(context->kernels, problem);
-    if (bytes < 0 || !attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
+    if (!attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
         return false;
     int64_t groups = problem->queries / lanes + (problem->queries % lanes > 0);
     explanation->items = groups * problem->heads * problem->batch;
@@ -197,7 +197,7 @@ static bool explain_double(attn_explanation *explanation, const struct attn_cont
 {
     bool backward = operation == ATTN_OPERATION_BACKWARD;
     int64_t bytes = backward ? attn_double_backward_bytes(problem) : attn_double_bytes(problem);
-    if (bytes < 0 || !attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
+    if (!attn_workspace_bytes(context, 0, bytes, &explanation->workspace))
         return false;
     explanation->isa = ATTN_ISA_SCALAR;
     explanation->items = backward ? problem->sequences * problem->key_heads

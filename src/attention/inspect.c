@@ -74,17 +74,9 @@ static attn_status run(struct attn_context *context, struct attn_problem *proble
 }
 
 /* Where there is no query, keys receive nothing. */
-static attn_status inspect_nothing(const struct attn_problem *problem,
-                                   const struct attn_inspected *inspected)
+static attn_status inspect_nothing(const struct attn_inspected *inspected)
 {
-    const attn_tensor *sums = &inspected->key_sums;
-    for (int64_t b = 0; inspected->wants_key_sums && b < sums->shape[0]; b++)
-        for (int64_t h = 0; h < sums->shape[1]; h++)
-            for (int64_t key = 0; key < sums->shape[2]; key++)
-                if (problem->q.type == ATTN_F64)
-                    *(double *)attn_address(sums, (int64_t)sizeof(double), b, h, key, 0) = 0.0;
-                else
-                    *attn_element(sums, b, h, key, 0) = 0.0f;
+    attn_inspected_clear_sums(inspected);
     return ATTN_SUCCESS;
 }
 
@@ -115,7 +107,7 @@ static attn_status inspect(attn_context *context, const attn_params *params, con
     if (status)
         return status;
     if (!has_queries(&problem))
-        return inspect_nothing(&problem, &inspected);
+        return inspect_nothing(&inspected);
     problem.stats = *stats;
     return problem.q.type == ATTN_F64 ? attn_double_inspect(context, &problem, &inspected)
                                       : run(context, &problem, &inspected, true);
@@ -135,7 +127,7 @@ static attn_status forward_inspect(attn_context *context, const attn_params *par
     if (status)
         return status;
     if (!has_queries(&problem))
-        return inspect_nothing(&problem, &inspected);
+        return inspect_nothing(&inspected);
     if (problem.q.type != ATTN_F64)
         return run(context, &problem, &inspected, false);
     /* The second pass takes the workspace of the first: it does not fail behind an output. */

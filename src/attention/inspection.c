@@ -148,6 +148,18 @@ attn_status attn_inspected_resolve(struct attn_inspected *inspected,
     return status;
 }
 
+void attn_inspected_clear_sums(const struct attn_inspected *inspected)
+{
+    const attn_tensor *sums = &inspected->key_sums;
+    for (int64_t b = 0; inspected->wants_key_sums && b < sums->shape[0]; b++)
+        for (int64_t h = 0; h < sums->shape[1]; h++)
+            for (int64_t key = 0; key < sums->shape[2]; key++)
+                if (sums->type == ATTN_F64)
+                    *attn_double_element(sums, b, h, key, 0) = 0.0;
+                else
+                    *attn_element(sums, b, h, key, 0) = 0.0f;
+}
+
 void attn_inspected_all(struct attn_inspected *inspected, const struct attn_problem *problem)
 {
     *inspected = (struct attn_inspected){.wants_top = true,

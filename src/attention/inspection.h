@@ -27,6 +27,9 @@ attn_status attn_inspected_resolve(struct attn_inspected *inspected,
                                    const attn_tensor *stats, bool reads_v,
                                    struct attn_error *error);
 
+/* Sets all key_sums to 0, where they are wanted. */
+void attn_inspected_clear_sums(const struct attn_inspected *inspected);
+
 /* What attn_explain asks about: everything, with the 8 largest weights of a row. No tensor. */
 void attn_inspected_all(struct attn_inspected *inspected, const struct attn_problem *problem);
 

@@ -231,15 +231,6 @@ static void sum_item(void *state, int64_t index, int thread)
     sum_keys(&item);
 }
 
-static void clear_sums(const struct attn_key_sums *sums)
-{
-    const attn_tensor *out = &sums->inspected->key_sums;
-    for (int64_t b = 0; b < out->shape[0]; b++)
-        for (int64_t h = 0; h < out->shape[1]; h++)
-            for (int64_t key = 0; key < out->shape[2]; key++)
-                *attn_element(out, b, h, key, 0) = 0.0f;
-}
-
 void attn_key_sums_execute(struct attn_key_sums *sums, const struct attn_context *context,
                            void *shared, void *threads)
 {
@@ -254,6 +245,6 @@ void attn_key_sums_execute(struct attn_key_sums *sums, const struct attn_context
         }
     }
     sums->workspace = threads;
-    clear_sums(sums);
+    attn_inspected_clear_sums(sums->inspected);
     attn_context_run(context, sums->items, sum_item, sums);
 }

@@ -90,6 +90,12 @@ static inline float *attn_element(const attn_tensor *tensor, int64_t b, int64_t 
            i * tensor->stride[2] + c * tensor->stride[3];
 }
 
+static inline double *attn_double_element(const attn_tensor *tensor, int64_t b, int64_t h,
+                                          int64_t i, int64_t c)
+{
+    return attn_address(tensor, (int64_t)sizeof(double), b, h, i, c);
+}
+
 /* The key head that query head h reads. */
 static inline int64_t attn_key_head(const struct attn_problem *problem, int64_t h)
 {

@@ -224,10 +224,6 @@ static attn_status rebuild(attn_context *context, const attn_params *params, con
         return attn_double_weights(context, &problem, stats, run.begin, weights);
 
     run.bytes_a_thread = attn_weights_bytes(context->kernels, &problem);
-    if (run.bytes_a_thread < 0) {
-        attn_error_memory(&context->error);
-        return ATTN_ERROR_MEMORY;
-    }
     run.workspace = attn_context_workspace(context, 0, run.bytes_a_thread);
     if (!run.workspace)
         return ATTN_ERROR_MEMORY;
