@@ -246,6 +246,29 @@ static attn_status resolve(struct attn_problem *problem, attn_operation operatio
     return attn_problem_check_output_form(problem, &views[3], NULL, error);
 }
 
+/* `o` is looked at for ATTN_OPERATION_BACKWARD only. */
+static bool explain_operation(attn_explanation *explanation, const struct attn_context *context,
+                              struct attn_problem *problem, attn_operation operation,
+                              const attn_tensor *o)
+{
+    if (problem->q.type == ATTN_F64)
+        return explain_double(explanation, context, problem, operation);
+    switch (operation) {
+    case ATTN_OPERATION_FORWARD:
+        return explain_forward(explanation, context, problem);
+    case ATTN_OPERATION_DECODE:
+        return explain_decode(explanation, context, problem);
+    case ATTN_OPERATION_WEIGHTS:
+        return explain_weights(explanation, context, problem);
+    case ATTN_OPERATION_BACKWARD:
+        return explain_backward(explanation, context, problem, o->type);
+    case ATTN_OPERATION_INSPECT:
+    case ATTN_OPERATION_FORWARD_INSPECT:
+        return explain_inspect(explanation, context, problem, operation);
+    }
+    return false;
+}
+
 static attn_status explain(attn_context *context, attn_operation operation,
                            const attn_params *params, const attn_tensor *const tensors[4],
                            attn_explanation *explanation)
@@ -285,18 +308,8 @@ static attn_status explain(attn_context *context, attn_operation operation,
         add_text(&answer, "nothing to do: there is no query");
     else if (operation == ATTN_OPERATION_BACKWARD && (problem.keys == 0 || problem.d_v == 0))
         add_text(&answer, "nothing to do: without keys or values all gradients are 0");
-    else if (problem.q.type == ATTN_F64)
-        fits = explain_double(&answer, context, &problem, operation);
-    else if (operation == ATTN_OPERATION_FORWARD)
-        fits = explain_forward(&answer, context, &problem);
-    else if (operation == ATTN_OPERATION_DECODE)
-        fits = explain_decode(&answer, context, &problem);
-    else if (operation == ATTN_OPERATION_BACKWARD)
-        fits = explain_backward(&answer, context, &problem, o->type);
-    else if (operation != ATTN_OPERATION_WEIGHTS)
-        fits = explain_inspect(&answer, context, &problem, operation);
     else
-        fits = explain_weights(&answer, context, &problem);
+        fits = explain_operation(&answer, context, &problem, operation, o);
     if (!fits) {
         attn_error_memory(error);
         return ATTN_ERROR_MEMORY;
