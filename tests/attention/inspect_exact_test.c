@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/attention_sequences.h"
+#include "harness/attention_storage.h"
 #include "harness/compare.h"
 #include "harness/isa.h"
 #include "inspect_call.h"
@@ -92,6 +93,12 @@ static void sets_are_exact(attn_context *context)
                 test_context("top %d of %d keys, numbers within %d", (int)tops[a],
                              (int)key_counts[b], (int)limits[c]);
                 solve_and_check(context, &problem, tops[a]);
+                if (limits[c] == 1 && key_counts[b] <= 300) {
+                    test_context("the same in f64, top %d of %d keys", (int)tops[a],
+                                 (int)key_counts[b]);
+                    attention_store(&problem, ATTN_F64, ATTN_F64, ATTN_F64);
+                    solve_and_check(context, &problem, tops[a]);
+                }
                 guarded_release_all();
             }
         }

@@ -105,32 +105,68 @@ static void lists_are_those_of_the_definition(const struct attn_kernels *kernels
             }
 }
 
-/* NaN enters no list, and other lanes do not notice it; +inf is the largest. */
+/* +inf is the largest. NaN enters no list, though its lane may then leave others out, +inf too; and
+ * other lanes do not notice it. */
 static void lists_beside_no_numbers(const struct attn_kernels *kernels, int lanes)
 {
     enum { KEYS = 40 };
-    for (int lane = 0; lane < lanes; lane++) {
+    for (int n = 0; n < 2 * lanes; n++) {
+        const int lane = n / 2;
+        const bool has_nan = n % 2;
         struct random_source source = {2};
         float *s = random_panel(&source, KEYS * lanes, GUARD_BEHIND);
         float *strange = panel_copy(s, KEYS, lanes);
         for (int64_t j = 0; j < KEYS; j++)
-            strange[j * lanes + lane] = j == 17 ? INFINITY : NAN;
+            if (has_nan || j == 17)
+                strange[j * lanes + lane] = j == 17 ? INFINITY : NAN;
         struct attn_top_lists clean = empty_lists(kernels, lanes, 5);
         struct attn_top_lists broken = empty_lists(kernels, lanes, 5);
         for (int64_t j = 0; j < KEYS; j += 20) {
             kernels->inspect->select(s + j * lanes, lanes, 20, j, &clean);
             kernels->inspect->select(strange + j * lanes, lanes, 20, j, &broken);
         }
-        test_context("lane %d of %d", lane, lanes);
-        for (int n = 0; n < lanes; n++) {
-            const float *list = broken.lists + n * 2 * broken.width;
-            if (n != lane)
-                CHECK_SAME_BITS(list, clean.lists + n * 2 * clean.width, 5);
+        test_context("lane %d of %d, NaN %d", lane, lanes, has_nan);
+        for (int other = 0; other < lanes; other++) {
+            const float *list = broken.lists + other * 2 * broken.width;
+            if (other != lane) {
+                CHECK_SAME_BITS(list, clean.lists + other * 2 * clean.width, 5);
+                continue;
+            }
+            int32_t key;
+            memcpy(&key, list + broken.width, sizeof key);
+            if (list[0] == INFINITY)
+                CHECK_EQUAL(key, 17);
             else
-                CHECK(list[0] == INFINITY || list[0] == -INFINITY);
+                CHECK(has_nan && list[0] == -INFINITY);
+            for (int i = 1; has_nan && i < 5; i++)
+                CHECK_WITHIN(list[i], -INFINITY, 0);
         }
         guarded_release_all();
     }
+}
+
+/* Lanes that are no row's stay closed, whatever passes by, and the others are as without them. */
+static void lanes_of_no_row(const struct attn_kernels *kernels, int lanes)
+{
+    enum { KEYS = 96, BLOCKS = 3, COUNT_OF_LIST = 5 };
+    struct random_source source = {3};
+    struct attn_top_lists all = empty_lists(kernels, lanes, COUNT_OF_LIST);
+    struct attn_top_lists some = empty_lists(kernels, lanes, COUNT_OF_LIST);
+    for (int n = 1; n < lanes; n += 2)
+        some.limits[n] = INFINITY;
+    for (int64_t block = 0; block < BLOCKS; block++) {
+        float *s = random_panel(&source, KEYS * lanes, GUARD_BEHIND);
+        kernels->inspect->select(s, lanes, KEYS, block * KEYS, &all);
+        kernels->inspect->select(s, lanes, KEYS, block * KEYS, &some);
+        for (int n = 0; n < lanes; n++) {
+            test_context("%d lanes, lane %d, block %d", lanes, n, (int)block);
+            CHECK_WITHIN(some.limits[n], n % 2 ? INFINITY : all.limits[n], 0);
+            if (n % 2 == 0)
+                CHECK_SAME_BITS(some.lists + n * 2 * some.width, all.lists + n * 2 * all.width,
+                                COUNT_OF_LIST);
+        }
+    }
+    guarded_release_all();
 }
 
 /* The state that blocks of scores pass by. */
@@ -317,6 +353,7 @@ int main(void)
 {
     panel_each("lists are those of the definition", lists_are_those_of_the_definition);
     panel_each("lists beside no numbers", lists_beside_no_numbers);
+    panel_each("lanes of no row", lanes_of_no_row);
     panel_each("entropy is that of the scores", entropy_is_that_of_the_scores);
     kernels_each("halves have the same bits", halves_have_the_same_bits);
     panel_each("columns take weights", columns_take_weights);
