@@ -14,8 +14,8 @@
 
 #include "model/bert_parts.h"
 #include "model/model_check.h"
-#include "model/text_gradient_attention.h"
 #include "model/text_gradient_memory.h"
+#include "model/text_gradient_show.h"
 
 struct bert_gradient {
     const struct bert *model;
@@ -28,7 +28,7 @@ struct bert_gradient {
     float *inner, *active; /* [tokens][inner]: u, and activation(u) or its gradient */
     float *dx; /* [tokens][hidden]: the last hidden states, then the gradients of y, e, m, a and x
                   in turn */
-    struct text_gradient_attention attention;
+    struct projected_attention attention;
 };
 
 static void lay_out(struct bert_gradient *gradient, struct attn_scratch *memory)
@@ -41,7 +41,7 @@ static void lay_out(struct bert_gradient *gradient, struct attn_scratch *memory)
     gradient->inner = attn_scratch_floats(memory, tokens, config->inner);
     gradient->active = attn_scratch_floats(memory, tokens, config->inner);
     gradient->dx = attn_scratch_floats(memory, tokens, config->hidden);
-    text_gradient_attention_lay_out(&gradient->attention, memory);
+    projected_attention_lay_out(&gradient->attention, memory);
 }
 
 static float *read_by(const struct bert_gradient *gradient, int64_t layer)
@@ -61,7 +61,7 @@ static void project(const struct bert_gradient *gradient, const struct self_atte
                     const float *x)
 {
     const struct linear *const parts[] = {&attention->query, &attention->key, &attention->value};
-    const int64_t stride = text_gradient_projected(&gradient->attention);
+    const int64_t stride = projected_attention_width(&gradient->attention);
     float *y = gradient->attention.projected;
     for (int n = 0; n < 3; n++) {
         linear_forward(parts[n], gradient->tokens, x, parts[n]->in, y, stride);
@@ -78,7 +78,7 @@ static bool run_inside(const struct bert_gradient *gradient, int64_t n, struct a
     const float *x = read_by(gradient, n);
 
     project(gradient, &layer->attention, x);
-    if (!text_gradient_attention_forward(&gradient->attention, error))
+    if (!projected_attention_forward(&gradient->attention, error))
         return false;
     memcpy(gradient->middle, x, (size_t)(tokens * hidden) * sizeof *x);
     linear_accumulate(output, tokens, gradient->attention.blended, output->in, gradient->middle,
@@ -165,17 +165,17 @@ static bool run_backward(const struct bert_gradient *gradient, int64_t n, struct
 {
     const struct bert_layer *layer = &gradient->model->weights.layers[n];
     const struct self_attention *part = &layer->attention;
-    const struct text_gradient_attention *attention = &gradient->attention;
-    const int64_t stride = text_gradient_projected(attention);
+    const struct projected_attention *attention = &gradient->attention;
+    const int64_t stride = projected_attention_width(attention);
     if (!run_inside(gradient, n, error) || !back_to_middle(gradient, layer, error))
         return false;
     back_through(gradient, &part->output, gradient->dx, part->output.out, attention->d_blended,
                  GRADIENT_SET);
-    if (!text_gradient_attention_show(attention, n, gradient->observer, error))
+    if (!text_gradient_show(attention, n, gradient->observer, error))
         return false;
     if (n == 0)
         return true;
-    if (!text_gradient_attention_backward(attention, error))
+    if (!projected_attention_backward(attention, error))
         return false;
     const struct linear *const parts[] = {&part->query, &part->key, &part->value};
     const float *dy = attention->d_projected;

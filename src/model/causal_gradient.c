@@ -16,6 +16,7 @@
 #include "model/likeliest.h"
 #include "model/model_check.h"
 #include "model/text_gradient_memory.h"
+#include "model/text_gradient_show.h"
 #include "nn/matrix_backward.h"
 
 static int64_t larger(int64_t a, int64_t b)
@@ -50,7 +51,7 @@ static void lay_out(struct causal_gradient *gradient, struct attn_scratch *memor
     gradient->logits = attn_scratch_floats(memory, 1, settings->vocabulary);
     gradient->unpacked =
         attn_scratch_floats(memory, 1, matrix_backward_workspace(widest(settings)));
-    text_gradient_attention_lay_out(&gradient->attention, memory);
+    projected_attention_lay_out(&gradient->attention, memory);
     pass->projected = gradient->attention.projected;
     pass->blended = gradient->attention.blended;
 }
@@ -111,7 +112,7 @@ static bool run_inside(struct causal_gradient *gradient, int64_t n, struct attn_
     model->kind->norm(pass, &layer->attention_norm, pass->tokens, pass->x, pass->normed);
     causal_project(pass, layer);
     turn(pass, rope_turn, pass->projected);
-    if (!text_gradient_attention_forward(&gradient->attention, error))
+    if (!projected_attention_forward(&gradient->attention, error))
         return false;
     causal_add(pass, &layer->output, pass->blended);
     model->kind->norm(pass, &layer->inner_norm, pass->tokens, pass->x, pass->normed);
@@ -202,7 +203,7 @@ void causal_gradient_through(const struct causal_gradient *gradient,
 static void project_back(const struct causal_gradient *gradient, const struct causal_layer *layer)
 {
     const struct causal_linear *const parts[] = {&layer->query, &layer->key, &layer->value};
-    const int64_t stride = text_gradient_projected(&gradient->attention);
+    const int64_t stride = projected_attention_width(&gradient->attention);
     const float *dy = gradient->attention.d_projected;
     for (int p = 0; p < 3; p++) {
         causal_gradient_through(gradient, &parts[p]->weight, dy, stride,
@@ -217,7 +218,7 @@ static bool run_backward(struct causal_gradient *gradient, int64_t n, struct att
 {
     const struct causal_pass *pass = &gradient->pass;
     const struct causal_layer *layer = &pass->model->layers[n];
-    const struct text_gradient_attention *attention = &gradient->attention;
+    const struct projected_attention *attention = &gradient->attention;
     if (!run_inside(gradient, n, error))
         return false;
     back_through(gradient, &layer->down, gradient->dx, gradient->d_up);
@@ -226,11 +227,11 @@ static bool run_backward(struct causal_gradient *gradient, int64_t n, struct att
                                        gradient->d_normed, gradient->dx, GRADIENT_ADD, error))
         return false;
     back_through(gradient, &layer->output, gradient->dx, attention->d_blended);
-    if (!text_gradient_attention_show(attention, n, gradient->observer, error))
+    if (!text_gradient_show(attention, n, gradient->observer, error))
         return false;
     if (n == 0)
         return true;
-    if (!text_gradient_attention_backward(attention, error))
+    if (!projected_attention_backward(attention, error))
         return false;
     turn(pass, rope_turn_back, attention->d_projected);
     project_back(gradient, layer);

@@ -3,15 +3,16 @@
 #define ATTN_MODEL_CAUSAL_GRADIENT_PARTS_H
 
 #include "model/causal_pass.h"
-#include "model/text_gradient_attention.h"
+#include "model/text_gradient.h"
 #include "nn/gradient.h"
+#include "nn/projected_attention.h"
 
 /* The numbers of one layer at a time, but for `read`. In `pass` x is the sum in the middle of the
  * layer, between its halves; gate and up are what the activation reads; projected and blended are
  * those of `attention`. */
 struct causal_gradient {
     struct causal_pass pass;
-    struct text_gradient_attention attention;
+    struct projected_attention attention;
     const struct causal_gradient_kind *kind;
     const struct gradient_observer *observer;
 

@@ -1,7 +1,5 @@
 #include "nn/cached_attention.h"
 
-#include "base/clock.h"
-
 /* Sequences of one call of attn_decode, at most; how many there are changes no bit. */
 enum { MOST_SEQUENCES = 64 };
 
@@ -81,14 +79,12 @@ static bool run(const struct cached_work *work, attention_function *attention,
                 const struct cached_call *call, struct attn_error *error)
 {
     const struct compute *compute = work->compute;
-    const double began = compute->attention_seconds ? attn_clock() : 0.0;
+    const double began = compute_attention_begin(compute);
     const attn_status status =
         attention(compute->attention, &call->params, &call->q, &call->views.k, &call->views.v,
                   &call->o, work->observer ? &call->stats : NULL);
-    if (compute->attention_seconds)
-        *compute->attention_seconds += attn_clock() - began;
-    if (status != ATTN_SUCCESS)
-        return attn_error_set(error, "attention: %s", attn_message(compute->attention));
+    if (!compute_attention_end(compute, began, status, error))
+        return false;
     if (!work->observer)
         return true;
     const struct attention_record record = {

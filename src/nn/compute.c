@@ -7,6 +7,7 @@
 #endif
 
 #include "attention/isa_name.h"
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "kernel/kernel.h"
 
@@ -51,6 +52,20 @@ bool compute_create(struct compute *compute, int threads, struct attn_error *err
 void compute_enter(const struct compute *compute)
 {
     attn_parallel_set_threads(attn_context_threads(compute->attention));
+}
+
+double compute_attention_begin(const struct compute *compute)
+{
+    return compute->attention_seconds ? attn_clock() : 0.0;
+}
+
+bool compute_attention_end(const struct compute *compute, double began, attn_status status,
+                           struct attn_error *error)
+{
+    if (compute->attention_seconds)
+        *compute->attention_seconds += attn_clock() - began;
+    return status == ATTN_SUCCESS ||
+           attn_error_set(error, "attention: %s", attn_message(compute->attention));
 }
 
 void compute_destroy(struct compute *compute)

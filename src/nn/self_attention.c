@@ -23,7 +23,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "nn/self_attention_joined.h"
 
 /* Q, K and V of a token lie side by side, each as its heads side by side:
@@ -109,21 +108,6 @@ static struct attention_call make_call(const struct self_attention *layer,
     return call;
 }
 
-/* When a call of libattn begins, for whoever asks how time is shared. */
-static double begin(const struct compute *compute)
-{
-    return compute->attention_seconds ? attn_clock() : 0.0;
-}
-
-static bool end(const struct compute *compute, double began, attn_status status,
-                struct attn_error *error)
-{
-    if (compute->attention_seconds)
-        *compute->attention_seconds += attn_clock() - began;
-    return status == ATTN_SUCCESS ||
-           attn_error_set(error, "attention: %s", attn_message(compute->attention));
-}
-
 /* Q, K and V from X. */
 static void project(const struct self_attention *layer, int64_t tokens, const float *x,
                     float *projected)
@@ -191,10 +175,10 @@ bool self_attention_forward(const struct compute *compute, const struct self_att
     }
 
     project(layer, tokens, x, activations.projected);
-    const double began = begin(compute);
+    const double began = compute_attention_begin(compute);
     const attn_status status = attn_forward(compute->attention, &call.params, &call.q, &call.k,
                                             &call.v, &call.o, observer ? &call.stats : NULL);
-    if (!end(compute, began, status, error))
+    if (!compute_attention_end(compute, began, status, error))
         return false;
     if (observer) {
         const struct attention_record record = {
@@ -224,10 +208,10 @@ bool self_attention_learn(const struct compute *compute, const struct self_atten
     const struct attention_call call = make_call(layer, batch, dropout, &activations);
 
     project(layer, tokens, x, activations.projected);
-    const double began = begin(compute);
+    const double began = compute_attention_begin(compute);
     const attn_status status = attn_forward(compute->attention, &call.params, &call.q, &call.k,
                                             &call.v, &call.o, &call.stats);
-    if (!end(compute, began, status, error))
+    if (!compute_attention_end(compute, began, status, error))
         return false;
     linear_forward(&layer->output, tokens, activations.blended, heads_width(layer), y,
                    layer->output.out);
@@ -268,10 +252,10 @@ bool self_attention_backward(const struct compute *compute, const struct self_at
     wanted.q = &d_q;
     wanted.k = &d_k;
     wanted.v = &d_v;
-    const double began = begin(compute);
+    const double began = compute_attention_begin(compute);
     const attn_status status = attn_backward(compute->attention, &call.params, &call.q, &call.k,
                                              &call.v, &call.o, &call.stats, &d_o, &wanted);
-    if (!end(compute, began, status, error))
+    if (!compute_attention_end(compute, began, status, error))
         return false;
 
     project_backward(layer, tokens, x, d_projected, dx, dx_mode, gradient);

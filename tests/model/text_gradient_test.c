@@ -106,7 +106,7 @@ static void test_golden(void **state)
     each_isa(2, golden_of_isa);
 }
 
-/* With CBLAS's last bits. */
+/* With CBLAS's last bits. The time in attention is told on the way. */
 static void check_threads(const json_t *golden, const struct gradient_scene *scene,
                           const struct compute *compute)
 {
@@ -118,9 +118,12 @@ static void check_threads(const json_t *golden, const struct gradient_scene *sce
     float *first = NULL;
     for (int threads = 1; threads <= 3; threads++) {
         struct compute own = make_compute(threads);
+        double seconds = 0.0;
+        own.attention_seconds = &seconds;
         struct gradient_subject subject;
         float *gradient = gradient_of(scene, &own, &subject);
         compute_destroy(&own);
+        assert_true(seconds > 0.0);
         if (first) {
             assert_layers(gradient, first, layers, count, 1e-6, name);
             free(gradient);
