@@ -5,14 +5,11 @@
  *
  * A. Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), 2.3. */
 #include "model/causal_pass.h"
-#include "nn/layer_norm.h"
 
 static void norm(const struct causal_pass *pass, const struct causal_norm *part, int64_t rows,
                  const float *x, float *y)
 {
-    const struct causal_configuration *configuration = &pass->model->configuration;
-    const struct layer_norm layer = {part->gain, part->shift, configuration->settings.width,
-                                     configuration->norm_epsilon};
+    const struct layer_norm layer = causal_layer_norm(pass, part);
     layer_norm_forward(pass->compute, &layer, rows, x, NULL, y);
 }
 

@@ -19,17 +19,6 @@
 #include "model/text_gradient_show.h"
 #include "nn/matrix_backward.h"
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Columns of the widest matrix. */
-static int64_t widest(const struct causal_settings *settings)
-{
-    return larger(larger(settings->width, settings->inner), settings->heads * settings->head_size);
-}
-
 static void lay_out(struct causal_gradient *gradient, struct attn_scratch *memory)
 {
     const struct causal_settings *settings = &gradient->pass.model->configuration.settings;
@@ -50,7 +39,7 @@ static void lay_out(struct causal_gradient *gradient, struct attn_scratch *memor
     gradient->d_up = attn_scratch_floats(memory, tokens, inner);
     gradient->logits = attn_scratch_floats(memory, 1, settings->vocabulary);
     gradient->unpacked =
-        attn_scratch_floats(memory, 1, matrix_backward_workspace(widest(settings)));
+        attn_scratch_floats(memory, 1, matrix_backward_workspace(causal_widest(settings)));
     projected_attention_lay_out(&gradient->attention, memory);
     pass->projected = gradient->attention.projected;
     pass->blended = gradient->attention.blended;
@@ -88,20 +77,6 @@ static void embed(struct causal_gradient *gradient, const int32_t *ids)
         rope_table(&model->configuration.rope, 0, pass->tokens, pass->cosines, pass->sines);
 }
 
-typedef void rope_function(const struct rope *rope, const float *cosines, const float *sines,
-                           int64_t tokens, int64_t heads, int64_t stride, float *x);
-
-/* Queries and keys lie side by side and turn alike, in a Llama. */
-static void turn(const struct causal_pass *pass, rope_function *rope_turning, float *projected)
-{
-    const struct causal_configuration *configuration = &pass->model->configuration;
-    const struct causal_settings *settings = &configuration->settings;
-    if (settings->kind == MODEL_LLAMA)
-        rope_turning(&configuration->rope, pass->cosines, pass->sines, pass->tokens,
-                     settings->heads + settings->key_heads, causal_projected_width(settings),
-                     projected);
-}
-
 /* All that layer n makes of what it reads, up to gate and up. */
 static bool run_inside(struct causal_gradient *gradient, int64_t n, struct attn_error *error)
 {
@@ -111,7 +86,8 @@ static bool run_inside(struct causal_gradient *gradient, int64_t n, struct attn_
     memcpy(pass->x, read_by(gradient, n), sum_bytes(gradient));
     model->kind->norm(pass, &layer->attention_norm, pass->tokens, pass->x, pass->normed);
     causal_project(pass, layer);
-    turn(pass, rope_turn, pass->projected);
+    if (gradient->kind->turns)
+        causal_turn(pass, rope_turn, pass->projected);
     if (!projected_attention_forward(&gradient->attention, error))
         return false;
     causal_add(pass, &layer->output, pass->blended);
@@ -160,14 +136,9 @@ static bool turn_round(struct causal_gradient *gradient, struct gradient_subject
     const struct causal_model *model = pass->model;
     const int64_t width = model->head.in, vocabulary = model->head.out;
     const int64_t last = (pass->tokens - 1) * width;
-    model->kind->norm(pass, &model->final_norm, 1, pass->x + last, pass->normed);
-    const struct matrix_product head = {&model->head, NULL, gradient->logits, vocabulary,
-                                        MATRIX_SET};
-    matrix_products(pass->compute, pass->workspace, pass->precision, 1, pass->normed, width, &head,
-                    1);
-    struct candidate next;
-    if (!model_check_finite(gradient->logits, vocabulary, error))
+    if (!causal_tell(pass, 1, pass->x + last, gradient->logits, error))
         return false;
+    struct candidate next;
     likeliest_select(gradient->logits, vocabulary, 1, &next);
     *subject = (struct gradient_subject){
         .target = GRADIENT_NEXT_WORD,
@@ -233,7 +204,8 @@ static bool run_backward(struct causal_gradient *gradient, int64_t n, struct att
         return true;
     if (!projected_attention_backward(attention, error))
         return false;
-    turn(pass, rope_turn_back, attention->d_projected);
+    if (gradient->kind->turns)
+        causal_turn(pass, rope_turn_back, attention->d_projected);
     project_back(gradient, layer);
     return gradient->kind->norm_backward(gradient, &layer->attention_norm, pass->tokens,
                                          read_by(gradient, n), gradient->d_normed, gradient->dx,
@@ -281,7 +253,7 @@ bool causal_gradient_run(const struct causal_model *model, const struct compute 
         return false;
     lay_out(&gradient, &memory);
     const bool done = matrix_workspace_create(&gradient.pass.workspace, compute, tokens,
-                                              widest(settings), error) &&
+                                              causal_widest(settings), error) &&
                       run(&gradient, ids, subject, error);
     matrix_workspace_destroy(gradient.pass.workspace);
     attn_workspace_release(&workspace, &attn_allocator_default);

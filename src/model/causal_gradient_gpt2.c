@@ -3,9 +3,8 @@
  *     u = W₁·norm₂(x) + b₁     y = W₂·activation(u) + b₂
  *     du = activation′(u)∘(dy·W₂)     dnorm = du·W₁ */
 #include "model/causal_gradient_parts.h"
-#include "nn/layer_norm.h"
 
-static void inner(struct causal_gradient *gradient, const struct causal_layer *layer)
+static void inner(const struct causal_gradient *gradient, const struct causal_layer *layer)
 {
     const struct causal_pass *pass = &gradient->pass;
     const struct weight_matrix *up = &layer->up.weight;
@@ -35,12 +34,14 @@ static bool norm_backward(const struct causal_gradient *gradient, const struct c
                           int64_t rows, const float *x, const float *dy, float *dx,
                           enum gradient_mode mode, struct attn_error *error)
 {
-    const struct causal_configuration *configuration = &gradient->pass.model->configuration;
-    const struct layer_norm layer = {norm->gain, norm->shift, configuration->settings.width,
-                                     configuration->norm_epsilon};
+    const struct layer_norm layer = causal_layer_norm(&gradient->pass, norm);
     const struct layer_norm_gradient none = {0};
     return layer_norm_backward(gradient->pass.compute, &layer, rows, x, dy, dx, mode, &none, error);
 }
 
-const struct causal_gradient_kind causal_gradient_gpt2 = {inner, activate, inner_backward,
-                                                          norm_backward};
+const struct causal_gradient_kind causal_gradient_gpt2 = {
+    .inner = inner,
+    .activate = activate,
+    .inner_backward = inner_backward,
+    .norm_backward = norm_backward,
+};

@@ -3,18 +3,10 @@
  *     g = Wgate·norm₂(x)     u = Wup·norm₂(x)     y = Wdown·(SiLU(g)∘u)
  *     da = dy·Wdown     dg = da∘u∘SiLU′(g)     du = da∘SiLU(g)     dnorm = dg·Wgate + du·Wup */
 #include "model/causal_gradient_parts.h"
-#include "nn/rms_norm.h"
 
-static void inner(struct causal_gradient *gradient, const struct causal_layer *layer)
+static void inner(const struct causal_gradient *gradient, const struct causal_layer *layer)
 {
-    const struct causal_pass *pass = &gradient->pass;
-    const int64_t width = layer->gate.weight.out;
-    const struct matrix_product products[] = {
-        {&layer->gate.weight, layer->gate.bias, pass->gate, width, MATRIX_SET},
-        {&layer->up.weight, layer->up.bias, pass->up, width, MATRIX_SET},
-    };
-    matrix_products(pass->compute, pass->workspace, pass->precision, pass->tokens, pass->normed,
-                    layer->gate.weight.in, products, 2);
+    causal_gate_and_up(&gradient->pass, layer);
 }
 
 static void activate(const struct causal_gradient *gradient)
@@ -38,12 +30,15 @@ static bool norm_backward(const struct causal_gradient *gradient, const struct c
                           int64_t rows, const float *x, const float *dy, float *dx,
                           enum gradient_mode mode, struct attn_error *error)
 {
-    const struct causal_configuration *configuration = &gradient->pass.model->configuration;
-    const struct rms_norm layer = {norm->gain, configuration->settings.width,
-                                   configuration->norm_epsilon};
+    const struct rms_norm layer = causal_rms_norm(&gradient->pass, norm);
     const struct rms_norm_gradient none = {0};
     return rms_norm_backward(gradient->pass.compute, &layer, rows, x, dy, dx, mode, &none, error);
 }
 
-const struct causal_gradient_kind causal_gradient_llama = {inner, activate, inner_backward,
-                                                           norm_backward};
+const struct causal_gradient_kind causal_gradient_llama = {
+    .turns = true,
+    .inner = inner,
+    .activate = activate,
+    .inner_backward = inner_backward,
+    .norm_backward = norm_backward,
+};

@@ -27,8 +27,10 @@ struct causal_gradient {
 
 /* What differs between the kinds. */
 struct causal_gradient_kind {
-    /* gate and up from `normed`, and d_up from these: what `down` reads. */
-    void (*inner)(struct causal_gradient *gradient, const struct causal_layer *layer);
+    bool turns; /* queries and keys, by their positions */
+    /* gate and up from `normed`. */
+    void (*inner)(const struct causal_gradient *gradient, const struct causal_layer *layer);
+    /* d_up from these: what `down` reads. */
     void (*activate)(const struct causal_gradient *gradient);
     /* d_normed from d_up, the gradient of what `down` has read. */
     void (*inner_backward)(const struct causal_gradient *gradient,

@@ -1,8 +1,31 @@
 #include "model/causal_pass.h"
 
+#include "model/model_check.h"
+
 int64_t causal_projected_width(const struct causal_settings *settings)
 {
     return (settings->heads + 2 * settings->key_heads) * settings->head_size;
+}
+
+int64_t causal_widest(const struct causal_settings *settings)
+{
+    const int64_t blended = settings->heads * settings->head_size;
+    const int64_t widest = settings->width > settings->inner ? settings->width : settings->inner;
+    return widest > blended ? widest : blended;
+}
+
+struct layer_norm causal_layer_norm(const struct causal_pass *pass, const struct causal_norm *norm)
+{
+    const struct causal_configuration *configuration = &pass->model->configuration;
+    return (struct layer_norm){norm->gain, norm->shift, configuration->settings.width,
+                               configuration->norm_epsilon};
+}
+
+struct rms_norm causal_rms_norm(const struct causal_pass *pass, const struct causal_norm *norm)
+{
+    const struct causal_configuration *configuration = &pass->model->configuration;
+    return (struct rms_norm){norm->gain, configuration->settings.width,
+                             configuration->norm_epsilon};
 }
 
 void causal_project(struct causal_pass *pass, const struct causal_layer *layer)
@@ -18,6 +41,27 @@ void causal_project(struct causal_pass *pass, const struct causal_layer *layer)
     }
     matrix_products(pass->compute, pass->workspace, pass->precision, pass->tokens, pass->normed,
                     layer->query.weight.in, products, 3);
+}
+
+/* Queries and keys lie side by side and turn alike. */
+void causal_turn(const struct causal_pass *pass, rope_function *turning, float *projected)
+{
+    const struct causal_configuration *configuration = &pass->model->configuration;
+    const struct causal_settings *settings = &configuration->settings;
+    turning(&configuration->rope, pass->cosines, pass->sines, pass->tokens,
+            settings->heads + settings->key_heads, causal_projected_width(settings), projected);
+}
+
+void causal_gate_and_up(const struct causal_pass *pass, const struct causal_layer *layer)
+{
+    const struct causal_linear *gate = &layer->gate, *up = &layer->up;
+    const int64_t inner = gate->weight.out;
+    const struct matrix_product products[] = {
+        {&gate->weight, gate->bias, pass->gate, inner, MATRIX_SET},
+        {&up->weight, up->bias, pass->up, inner, MATRIX_SET},
+    };
+    matrix_products(pass->compute, pass->workspace, pass->precision, pass->tokens, pass->normed,
+                    gate->weight.in, products, 2);
 }
 
 /* What attention_output.project needs. */
@@ -59,4 +103,16 @@ void causal_add(struct causal_pass *pass, const struct causal_linear *linear, co
                                            linear->weight.out, MATRIX_ADD};
     matrix_products(pass->compute, pass->workspace, pass->precision, pass->tokens, y,
                     linear->weight.in, &product, 1);
+}
+
+bool causal_tell(const struct causal_pass *pass, int64_t rows, const float *x, float *logits,
+                 struct attn_error *error)
+{
+    const struct causal_model *model = pass->model;
+    const int64_t vocabulary = model->head.out, width = model->head.in;
+    model->kind->norm(pass, &model->final_norm, rows, x, pass->normed);
+    const struct matrix_product head = {&model->head, NULL, logits, vocabulary, MATRIX_SET};
+    matrix_products(pass->compute, pass->workspace, pass->precision, rows, pass->normed, width,
+                    &head, 1);
+    return model_check_finite(logits, rows * vocabulary, error);
 }

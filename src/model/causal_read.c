@@ -114,19 +114,6 @@ static void embed(struct causal_session *session, const int32_t *ids)
     }
 }
 
-/* logits[rows][vocabulary] of x[rows][width]. */
-static bool tell(const struct causal_pass *pass, int64_t rows, const float *x, float *logits,
-                 struct attn_error *error)
-{
-    const struct causal_model *model = pass->model;
-    const int64_t vocabulary = model->head.out, width = model->head.in;
-    model->kind->norm(pass, &model->final_norm, rows, x, pass->normed);
-    const struct matrix_product head = {&model->head, NULL, logits, vocabulary, MATRIX_SET};
-    matrix_products(pass->compute, pass->workspace, pass->precision, rows, pass->normed, width,
-                    &head, 1);
-    return model_check_finite(logits, rows * vocabulary, error);
-}
-
 /* The last tokens that are in the chunk, moved to the front of x, and their logits. */
 static bool tell_last(const struct causal_pass *pass, const struct causal_input *input,
                       const struct chunk *chunk, float *logits, struct attn_error *error)
@@ -139,7 +126,7 @@ static bool tell_last(const struct causal_pass *pass, const struct causal_input 
         rows++;
     }
     return rows == 0 ||
-           tell(pass, rows, pass->x, logits + chunk->first * pass->model->head.out, error);
+           causal_tell(pass, rows, pass->x, logits + chunk->first * pass->model->head.out, error);
 }
 
 static bool read_chunk(struct causal_session *session, const struct causal_input *input,
@@ -163,7 +150,8 @@ static bool read_chunk(struct causal_session *session, const struct causal_input
     case CAUSAL_LAST:
         return tell_last(pass, input, chunk, logits, error);
     case CAUSAL_ALL:
-        return tell(pass, pass->tokens, pass->x, logits + chunk->begin * model->head.out, error);
+        return causal_tell(pass, pass->tokens, pass->x, logits + chunk->begin * model->head.out,
+                           error);
     }
     return false;
 }

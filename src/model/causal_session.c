@@ -104,18 +104,11 @@ static bool allocate_places(struct causal_session *session, struct attn_error *e
     return (session->before && session->slots && session->starts) || attn_error_memory(error);
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool create_workspace(struct causal_session *session, const struct causal_settings *model,
                              struct attn_error *error)
 {
-    const int64_t blended = model->heads * model->head_size;
-    const int64_t in = larger(model->width, larger(model->inner, blended));
     return matrix_workspace_create(&session->pass.workspace, session->pass.compute,
-                                   session->settings.chunk, in, error);
+                                   session->settings.chunk, causal_widest(model), error);
 }
 
 bool causal_session_create(struct causal_session **session, const struct causal_model *model,
