@@ -49,7 +49,7 @@ static attn_tensor tensor(attn_type type, int64_t heads, int64_t length, int64_t
     return attn_tensor_packed(allocate(heads * length * width, 4), type, 1, heads, length, width);
 }
 
-/* Numbers in −1..1 by a multiplicative generator (G. Marsaglia, "Xorshift RNGs" (2003)). */
+/* Numbers in −1..1 by an xorshift generator (G. Marsaglia, "Xorshift RNGs" (2003)). */
 static void fill(const attn_tensor *tensor, uint64_t *state)
 {
     float *numbers = tensor->data;
@@ -92,6 +92,60 @@ static double mean(const attn_tensor *tensor)
     return sum / (double)count;
 }
 
+/* The context, and the tensors that layers use one after another. */
+struct attention {
+    attn_context *context;
+    attn_tensor q, k, v, o;
+    uint64_t random;
+};
+
+static void begin(struct attention *attention, int64_t length)
+{
+    if (attn_context_create(&attention->context, NULL) != ATTN_SUCCESS) {
+        fprintf(stderr, "inspection: %s\n", attn_message(NULL));
+        exit(1);
+    }
+    attention->q = tensor(ATTN_F32, HEADS, length, DIM);
+    attention->k = tensor(ATTN_F32, KEY_HEADS, length, DIM);
+    attention->v = tensor(ATTN_F32, KEY_HEADS, length, DIM);
+    attention->o = tensor(ATTN_F32, HEADS, length, DIM);
+    attention->random = 1;
+}
+
+static void end(const struct attention *attention)
+{
+    free(attention->q.data);
+    free(attention->k.data);
+    free(attention->v.data);
+    free(attention->o.data);
+    attn_context_destroy(attention->context);
+}
+
+/* One layer; the seconds that it took, without those for making numbers. */
+static double inspect(struct attention *attention, const struct told *told)
+{
+    attn_params params;
+    attn_inspection inspection;
+    attn_params_init(&params);
+    attn_inspection_init(&inspection);
+    params.causal = 1;
+    inspection.top_weights = &told->weights;
+    inspection.top_keys = &told->keys;
+    inspection.entropy = &told->entropy;
+    inspection.maximum = &told->maximum;
+    inspection.key_sums = &told->sums;
+    fill(&attention->q, &attention->random);
+    fill(&attention->k, &attention->random);
+    fill(&attention->v, &attention->random);
+    const double began = now();
+    if (attn_forward_inspect(attention->context, &params, &attention->q, &attention->k,
+                             &attention->v, &attention->o, NULL, &inspection) != ATTN_SUCCESS) {
+        fprintf(stderr, "inspection: %s\n", attn_message(attention->context));
+        exit(1);
+    }
+    return now() - began;
+}
+
 int main(int argc, char **argv)
 {
     const int64_t length = argc > 1 ? strtoll(argv[1], NULL, 10) : 16384;
@@ -101,58 +155,25 @@ int main(int argc, char **argv)
                 "usage: inspection [LENGTH [LAYERS]], 1 to 2^24 tokens, 1 to 1000 layers\n");
         return 2;
     }
-    attn_context *context;
-    if (attn_context_create(&context, NULL) != ATTN_SUCCESS) {
-        fprintf(stderr, "inspection: %s\n", attn_message(NULL));
-        return 1;
-    }
-    attn_tensor q = tensor(ATTN_F32, HEADS, length, DIM), o = tensor(ATTN_F32, HEADS, length, DIM);
-    attn_tensor k = tensor(ATTN_F32, KEY_HEADS, length, DIM);
-    attn_tensor v = tensor(ATTN_F32, KEY_HEADS, length, DIM);
+    struct attention attention;
     struct told *told = allocate(layers, sizeof *told);
-    attn_params params;
-    attn_params_init(&params);
-    params.causal = 1;
-
-    uint64_t state = 1;
-    double seconds = 0;
+    begin(&attention, length);
+    double seconds = 0, entropy = 0, received = 0;
     for (int64_t layer = 0; layer < layers; layer++) {
-        fill(&q, &state);
-        fill(&k, &state);
-        fill(&v, &state);
         told[layer] = make_told(length);
-        attn_inspection inspection;
-        attn_inspection_init(&inspection);
-        inspection.top_weights = &told[layer].weights;
-        inspection.top_keys = &told[layer].keys;
-        inspection.entropy = &told[layer].entropy;
-        inspection.maximum = &told[layer].maximum;
-        inspection.key_sums = &told[layer].sums;
-        double begin = now();
-        if (attn_forward_inspect(context, &params, &q, &k, &v, &o, NULL, &inspection) !=
-            ATTN_SUCCESS) {
-            fprintf(stderr, "inspection: %s\n", attn_message(context));
-            return 1;
-        }
-        seconds += now() - begin;
+        seconds += inspect(&attention, &told[layer]);
     }
-    /* A row's weights sum to 1, and so what the keys receive is 1 a key in the mean. */
-    double entropy = 0, received = 0;
     for (int64_t layer = 0; layer < layers; layer++) {
         entropy += mean(&told[layer].entropy) / (double)layers;
         received += mean(&told[layer].sums) / (double)layers;
+        release_told(&told[layer]);
     }
     printf("%" PRId64 " tokens, %" PRId64 " layers, %s, %d threads: %.1f s, peak memory %.0f MiB\n",
-           length, layers, attn_isa_name(attn_context_isa(context)), attn_context_threads(context),
-           seconds, peak_memory());
+           length, layers, attn_isa_name(attn_context_isa(attention.context)),
+           attn_context_threads(attention.context), seconds, peak_memory());
+    /* A row's weights sum to 1, and so what the keys receive is 1 a key in the mean. */
     printf("mean entropy %.4f nats, a key receives %.6f in the mean\n", entropy, received);
-    for (int64_t layer = 0; layer < layers; layer++)
-        release_told(&told[layer]);
     free(told);
-    free(q.data);
-    free(k.data);
-    free(v.data);
-    free(o.data);
-    attn_context_destroy(context);
+    end(&attention);
     return 0;
 }
