@@ -27,7 +27,8 @@ int attn_parallel_default_threads(void);
 const char *attn_parallel_runtime(void);
 
 /* Sets how many threads the runtime uses from here on in this process, CBLAS built on the same
- * runtime included. For the tool; libattn itself never calls it. */
+ * runtime included; with OpenMP, in loops that this thread begins. For the tool; libattn itself
+ * never calls it. */
 void attn_parallel_set_threads(int threads);
 
 /* threads ≥ 1. False: no memory, or no thread could be started; nothing is to be undone then. */

@@ -18,10 +18,10 @@ struct attn_top_lists {
 };
 
 struct attn_inspect_kernels {
-    /* At most ATTN_KEY_BLOCK keys. Takes scores s[j][n] of keys key + j, key + j < 2³¹, into the
-     * lists, those that are larger than the smallest there: of equal ones those stay that came
-     * first. −inf and NaN never enter; beside a NaN of the same lane which others do is not
-     * promised. */
+    /* At most ATTN_KEY_BLOCK keys. Takes scores s[j][n] of keys key + j, of which a list has the
+     * lower 32 bits (with more keys than that nobody asks which), into the lists, those that are
+     * larger than the smallest there: of equal ones those stay that came first. −inf and NaN never
+     * enter; beside a NaN of the same lane which others do is not promised. */
     void (*select)(const float *s, int lanes, int64_t keys, int64_t key,
                    const struct attn_top_lists *top);
 

@@ -17,6 +17,7 @@ bool text_model_read_settings(struct text_model_settings *settings,
                               const struct model_source *source, struct attn_error *error);
 
 struct text_model;
+struct causal_model;
 
 /* The source must outlive the model. */
 bool text_model_open(struct text_model **model, const struct model_source *source,
@@ -25,7 +26,6 @@ void text_model_close(struct text_model *model); /* NULL is allowed */
 const struct text_model_settings *text_model_get_settings(const struct text_model *model);
 
 /* The model itself where it tells the next word, to write with; NULL for a BERT. */
-struct causal_model;
 const struct causal_model *text_model_causal(const struct text_model *model);
 
 /* What a text is read for beside its attention; NULL: not wanted. */

@@ -54,9 +54,9 @@ struct attention_record {
     struct attention_output output;
 };
 
-/* What is changed in a layer's attention before it is computed: "what if". Rows of excluded scores
- * are made of those that are left. Heads that are off keep their weights. Over a cache queries
- * count from a call's first new token. */
+/* What is changed in a layer's attention before it is computed: "what if". A row's weights are
+ * made of the scores that are not excluded. Heads that are off keep their weights. Over a cache
+ * queries count from a call's first new token. */
 struct attention_change {
     attn_score_callback *change_scores; /* see attn_params; NULL: none */
     void *user;

@@ -312,7 +312,8 @@ static attn_status call_all(attn_context *context, bool forward, attn_type type,
     attn_explanation explanation = {.size = sizeof explanation};
     attn_status status =
         attn_explain(context, forward ? ATTN_OPERATION_FORWARD_INSPECT : ATTN_OPERATION_INSPECT,
-                     &problem.params, &problem.q, &problem.k, &problem.v, &out[0], &explanation);
+                     &problem.params, &problem.q, &problem.k, forward ? &problem.v : NULL,
+                     forward ? &out[0] : NULL, &explanation);
     CHECK_EQUAL(status, ATTN_SUCCESS);
     CHECK_CONTAINS(explanation.text, number == ATTN_F64 ? "f64"
                                      : forward          ? "forward with inspection, "

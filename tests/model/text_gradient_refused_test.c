@@ -5,6 +5,7 @@
 #include "case_file.h"
 #include "cmocka_test.h"
 #include "each_isa.h"
+#include "model/text_gradient_memory.h"
 #include "scratch_folder.h"
 #include "text_gradient_scene.h"
 #include "tiny_model.h"
@@ -123,6 +124,21 @@ static void test_gradients_refused(void **state)
     tiny_model_free(&tiny);
 }
 
+/* A text that no machine has the memory for, and one whose size is no number. */
+static void test_memory_refused(void **state)
+{
+    (void)state;
+    struct attn_workspace workspace = {0};
+    struct attn_scratch counted = {.used = INT64_C(1) << 60}, memory;
+    struct attn_error error;
+    assert_false(text_gradient_memory_reserve(&workspace, &counted, 12345, &memory, &error));
+    assert_message(&error, "the gradient of a text of 12345 tokens takes 1073741824.0 GiB, ");
+    assert_message(&error, " GiB are available: a shorter text takes less");
+    counted = (struct attn_scratch){.used = 64, .overflow = true};
+    assert_false(text_gradient_memory_reserve(&workspace, &counted, 12345, &memory, &error));
+    assert_message(&error, "out of memory");
+}
+
 struct attempt {
     struct gradient_scene scene;
     struct compute compute;
@@ -154,11 +170,9 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_observer_that_says_no),
-        cmocka_unit_test(test_texts_refused),
-        cmocka_unit_test(test_weights_refused),
-        cmocka_unit_test(test_gradients_refused),
-        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_an_observer_that_says_no), cmocka_unit_test(test_texts_refused),
+        cmocka_unit_test(test_weights_refused),          cmocka_unit_test(test_gradients_refused),
+        cmocka_unit_test(test_memory_refused),           cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 #include "cmocka_test.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +64,35 @@ static void test_refusals(void **state)
     assert_int_equal(unsetenv("ATTN_ISA"), 0);
 }
 
+/* OpenMP would begin there with as many as it likes. */
+static void *enter_elsewhere(void *user)
+{
+    attn_parallel_set_threads(7);
+    compute_enter(user);
+    return (void *)(intptr_t)attn_parallel_default_threads();
+}
+
+static void test_another_thread_enters(void **state)
+{
+    (void)state;
+    struct compute compute;
+    struct attn_error error;
+    pthread_t thread;
+    void *threads;
+    assert_true(compute_create(&compute, 2, &error));
+    assert_int_equal(pthread_create(&thread, NULL, enter_elsewhere, &compute), 0);
+    assert_int_equal(pthread_join(thread, &threads), 0);
+    assert_int_equal((intptr_t)threads, attn_context_threads(compute.attention));
+    compute_destroy(&compute);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_are_those_of_the_context),
         cmocka_unit_test(test_threads_of_the_blas),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_another_thread_enters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
