@@ -1,6 +1,6 @@
 /* One row of the f64 path: its sequence, its keys and their final scores, in double precision.
- * Plain C with a whole row of scores in memory; it serves forward, decode and weights alike, so
- * that a score has the same bits in all of them. */
+ * Plain C with a whole row of scores in memory; it serves forward, decode, weights, inspection and
+ * backward alike, so that a score has the same bits in all of them. */
 #ifndef ATTN_ATTENTION_DOUBLE_ROW_H
 #define ATTN_ATTENTION_DOUBLE_ROW_H
 
