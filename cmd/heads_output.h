@@ -12,8 +12,7 @@ typedef void heads_render(const void *report, enum heads_form form, struct attn_
 
 struct heads_options;
 
-/* To -o's file by its suffix, and to standard output where that is asked for or there is no file.
- */
+/* To -o's file by its suffix, and to standard output where that is asked for or no file is. */
 bool heads_output(const struct heads_options *options, heads_render *render, const void *report,
                   struct attn_error *error);
 

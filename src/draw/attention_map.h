@@ -25,8 +25,8 @@ struct map_panel {
 };
 
 /* What the heads of a model computed with, so that a page can show how a weight is made: queries
- * and keys as they were multiplied. Tokens are pieces; a row or column of the map may be several.
- */
+ * and keys as they were multiplied. Tokens are pieces, of which a row or column of the map may
+ * have several. */
 struct map_vectors {
     size_t layers, heads, key_heads, d, tokens;
     float scale;

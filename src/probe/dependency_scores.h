@@ -1,6 +1,6 @@
 /* How often a head's strongest link is a dependency: the table of K. Clark et al., "What Does BERT
- * Look At? An Analysis of BERT's Attention" (2019), section 4.2, beside a baseline without a model.
- */
+ * Look At? An Analysis of BERT's Attention" (2019), section 4.2, beside a baseline without a
+ * model. */
 #ifndef ATTN_PROBE_DEPENDENCY_SCORES_H
 #define ATTN_PROBE_DEPENDENCY_SCORES_H
 

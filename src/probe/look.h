@@ -7,8 +7,7 @@
 
 enum { LOOK_MEAN = -1 };
 
-/* One head, the mean over a layer's heads (head LOOK_MEAN), or over all (both LOOK_MEAN); from 0.
- */
+/* One head, the mean over a layer's heads (head LOOK_MEAN), or of all (both LOOK_MEAN); from 0. */
 struct look_head {
     int64_t layer, head;
 };
@@ -25,14 +24,18 @@ enum look_unit {
  *
  *   LOOK_WEIGHTS   P_ij, the weight
  *   LOOK_NORM      ‖Σ_h P_ij·(v_j·Wo)‖, of one head, or of the sum over a layer's heads: what the
- * key adds to the row, the value with its bias (G. Kobayashi et al., "Attention is Not Only a
- * Weight" (2020), equation 5). One norm a key piece, norms of a word's pieces added, rows of a
- * query word averaged, then the share. All layers: the mean of their shares LOOK_ROLLOUT   of layer
- * n: Ā_n·…·Ā_0, Ā = ½·(mean over heads of P) + ½·I (S. Abnar, W. Zuidema, "Quantifying Attention
- * Flow in Transformers" (2020), section 3); all layers: of the last one. Has no single heads
+ *                  key adds to the row, the value with its bias (G. Kobayashi et al., "Attention is
+ *                  Not Only a Weight" (2020), equation 5). One norm a key piece, norms of a word's
+ *                  pieces added, rows of a query word averaged, then the share. All layers: the
+ *                  mean of their shares
+ *
+ *   LOOK_ROLLOUT   of layer n: Ā_n·…·Ā_0, Ā = ½·(mean over heads of P) + ½·I (S. Abnar, W. Zuidema,
+ *                  "Quantifying Attention Flow in Transformers" (2020), section 3); all layers: of
+ *                  the last one. Has no single heads
+ *
  *   LOOK_GRADIENT  (P∘∂y/∂P)⁺, of one head, or the mean over heads (H. Chefer et al., "Generic
  *                  Attention-model Explainability" (2021), equation 5); y as in
- *                  model/text_gradient.h. All layers: the mean of the sums before they are shares
+ *                  model/text_gradient.h. All layers: the mean of the sums, then the share
  */
 enum look_measure { LOOK_WEIGHTS, LOOK_NORM, LOOK_ROLLOUT, LOOK_GRADIENT };
 

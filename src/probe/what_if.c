@@ -63,8 +63,7 @@ static void comparison_release(struct comparison *comparison)
     free(comparison->words);
 }
 
-/* Both readings go the same way, with an observer, so that only the change can make a difference.
- */
+/* Both readings go the same way, with an observer, so that only the change makes a difference. */
 static bool read_text(struct text_model *model, const struct what_if_masks *masks,
                       const struct compute *compute, const struct encoding *encoding,
                       struct what_if_change *change, struct told *told, struct attn_error *error)

@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 enum {
-    SERVE_BODY_LIMIT = 1 << 18,  /* bytes of a request's body: more is answered with 413 */
+    SERVE_BODY_LIMIT = 1 << 18, /* bytes of a request's body: more is answered with 413 */
     /* At once; more wait. A client that has gone in the middle of a body counts until the timeout:
      * libmicrohttpd looks for its end no sooner. */
     SERVE_CONNECTION_LIMIT = 512,
@@ -24,8 +24,8 @@ enum serve_outcome {
     SERVE_FAILED    /* 500: *error says why */
 };
 
-/* Answers a question, the body of POST /look: JSON, valid UTF-8. Called from one thread at a time.
- */
+/* Answers a question, the body of POST /look, with JSON. The body is as it came: that it is JSON,
+ * or valid UTF-8, is for the answer to see. Called from one thread at a time. */
 typedef enum serve_outcome serve_answer(void *user, const char *body, size_t size,
                                         struct attn_buffer *answer, struct attn_error *error);
 
