@@ -92,6 +92,22 @@ void look_keep_layer(struct look_pass *pass, size_t unit, double *row, double to
         write_mean(pass, true, unit, row);
 }
 
+void look_keep_layer_rows(struct look_pass *pass, int64_t first, int64_t rows, int64_t keys,
+                          const float *numbers)
+{
+    const size_t units = pass->look->units;
+    struct look_row *row = &pass->rows[0];
+    for (int64_t i = 0; i < rows; i++) {
+        const size_t token = (size_t)(first + i);
+        if (!look_row_take(pass->group, pass->tokens, row, token, numbers + i * keys, (size_t)keys))
+            continue;
+        for (size_t unit = 0; unit < units; unit++)
+            pass->mean[unit] = (double)row->units[unit];
+        look_keep_layer(pass, (size_t)pass->group[token], pass->mean, look_row_total(row, units));
+        look_row_clear(row, units);
+    }
+}
+
 void look_keep_sums(struct look_pass *pass)
 {
     const size_t units = pass->look->units;

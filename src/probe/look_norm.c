@@ -131,23 +131,6 @@ static void add_up(const struct look_norm *norm, int64_t heads, int64_t tokens,
         norms[first + j] = (float)sqrt(squares[j] > 0.0 ? squares[j] : 0.0);
 }
 
-/* Tokens' rows of the whole layer. */
-static void keep_layer_rows(struct look_pass *pass, struct look_row *row, int64_t first,
-                            int64_t rows, int64_t keys)
-{
-    const size_t units = pass->look->units;
-    for (int64_t i = 0; i < rows; i++) {
-        const size_t token = (size_t)(first + i);
-        if (!look_row_take(pass->group, pass->tokens, row, token, pass->norm.norms + i * keys,
-                           (size_t)keys))
-            continue;
-        for (size_t unit = 0; unit < units; unit++)
-            pass->mean[unit] = (double)row->units[unit];
-        look_keep_layer(pass, (size_t)pass->group[token], pass->mean, look_row_total(row, units));
-        look_row_clear(row, units);
-    }
-}
-
 static bool observe_layer(struct look_pass *pass, const struct compute *compute,
                           const struct attention_record *record, struct attn_error *error)
 {
@@ -164,7 +147,7 @@ static bool observe_layer(struct look_pass *pass, const struct compute *compute,
                 add_up(&pass->norm, heads, tokens, pass->tile + i * keys, rows * keys, first, count,
                        pass->norm.norms + i * keys);
         }
-        keep_layer_rows(pass, &pass->rows[0], row, rows, keys);
+        look_keep_layer_rows(pass, row, rows, keys, pass->norm.norms);
     }
     return true;
 }

@@ -101,6 +101,11 @@ void look_keep_head(struct look_pass *pass, int64_t head, size_t unit, float *ro
 void look_keep_layer(struct look_pass *pass, size_t unit, double *row, double total);
 void look_keep_sums(struct look_pass *pass); /* the mean of all layers, at the end */
 
+/* numbers[rows][keys] of a whole layer, by token, rows first..first+rows−1: those of units that end
+ * there go the same way. What has begun waits in pass->rows[0], cleared before the layer. */
+void look_keep_layer_rows(struct look_pass *pass, int64_t first, int64_t rows, int64_t keys,
+                          const float *numbers);
+
 /* The layer that is observed next; whether some matrix wants the mean over its heads, and whether
  * one wants this head alone. */
 void look_begin_layer(struct look_pass *pass, int64_t layer);

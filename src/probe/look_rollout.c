@@ -52,22 +52,6 @@ static void multiply(const struct look_pass *pass, int64_t row, int64_t rows, in
             next[i * tokens + j] = 0.5f * next[i * tokens + j] + 0.5f * old[i * tokens + j];
 }
 
-static void keep(struct look_pass *pass)
-{
-    const size_t units = pass->look->units, tokens = pass->tokens;
-    struct look_row *row = &pass->rows[0];
-    look_row_clear(row, units);
-    for (size_t token = 0; token < tokens; token++) {
-        if (!look_row_take(pass->group, tokens, row, token, pass->rollout.product + token * tokens,
-                           tokens))
-            continue;
-        for (size_t unit = 0; unit < units; unit++)
-            pass->mean[unit] = (double)row->units[unit];
-        look_keep_layer(pass, (size_t)pass->group[token], pass->mean, look_row_total(row, units));
-        look_row_clear(row, units);
-    }
-}
-
 bool look_rollout_observe(struct look_pass *pass, const struct compute *compute,
                           const struct attention_record *record, struct attn_error *error)
 {
@@ -86,7 +70,9 @@ bool look_rollout_observe(struct look_pass *pass, const struct compute *compute,
     float *product = rollout->next;
     rollout->next = rollout->product;
     rollout->product = product;
-    if (pass->here_count > 0)
-        keep(pass);
+    if (pass->here_count > 0) {
+        look_row_clear(&pass->rows[0], pass->look->units);
+        look_keep_layer_rows(pass, 0, tokens, tokens, rollout->product);
+    }
     return true;
 }
