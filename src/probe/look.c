@@ -4,33 +4,20 @@
 #include <string.h>
 
 #include "base/available_memory.h"
+#include "probe/look_heads.h"
 #include "probe/look_pass.h"
 
+/* Those of the model, of which a rollout has layers alone. */
 static bool check_heads(const struct text_model_settings *model,
                         const struct look_settings *settings, struct attn_error *error)
 {
-    const long long layers = model->layers, heads = model->heads;
-    for (size_t n = 0; n < settings->head_count; n++) {
-        const long long layer = settings->heads[n].layer, head = settings->heads[n].head;
-        bool layer_there = layer == LOOK_MEAN || (layer >= 0 && layer < layers);
-        bool head_there = head == LOOK_MEAN || (head >= 0 && head < heads && layer != LOOK_MEAN);
-        if (layer_there && head_there && settings->measure == LOOK_ROLLOUT && head != LOOK_MEAN)
+    if (!look_heads_check(settings->heads, settings->head_count, model, error))
+        return false;
+    for (size_t n = 0; settings->measure == LOOK_ROLLOUT && n < settings->head_count; n++)
+        if (settings->heads[n].head != LOOK_MEAN)
             return attn_error_set(error, "L%lldH%lld: a rollout is of layers, not of single heads",
-                                  layer, head);
-        if (layer_there && head_there)
-            continue;
-        if (head == LOOK_MEAN)
-            return attn_error_set(
-                error,
-                "the model has %lld layers of %lld heads, counted from 0: there is no layer %lld",
-                layers, heads, layer);
-        if (layer == LOOK_MEAN)
-            return attn_error_set(error, "head %lld of no layer: a head needs its layer", head);
-        return attn_error_set(
-            error,
-            "the model has %lld layers of %lld heads, counted from 0: there is no L%lldH%lld",
-            layers, heads, layer, head);
-    }
+                                  (long long)settings->heads[n].layer,
+                                  (long long)settings->heads[n].head);
     return true;
 }
 

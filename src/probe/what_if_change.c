@@ -1,8 +1,8 @@
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "probe/look_heads.h"
 #include "probe/what_if.h"
 
 /* Tokens of a cut as sums up to each, so that whether a range holds any is one subtraction. */
@@ -60,27 +60,6 @@ static void cut_tile(void *user, const attn_score_tile *tile)
                     scores[(i - tile->query) * tile->query_stride] = -INFINITY;
         }
     }
-}
-
-static bool check_heads(const struct text_model_settings *model, const struct look_head *heads,
-                        size_t count, struct attn_error *error)
-{
-    for (size_t n = 0; n < count; n++) {
-        const int64_t layer = heads[n].layer, head = heads[n].head;
-        const bool all_heads = head == LOOK_MEAN, all_layers = layer == LOOK_MEAN && all_heads;
-        char name[64];
-        if ((all_layers || (layer >= 0 && layer < model->layers)) &&
-            (all_heads || (head >= 0 && head < model->heads)))
-            continue;
-        if (all_heads)
-            snprintf(name, sizeof name, "layer %lld", (long long)layer);
-        else
-            snprintf(name, sizeof name, "L%lldH%lld", (long long)layer, (long long)head);
-        return attn_error_set(
-            error, "the model has %lld layers of %lld heads, counted from 0: there is no %s",
-            (long long)model->layers, (long long)model->heads, name);
-    }
-    return true;
 }
 
 static bool has_any(const bool *marks, int64_t count)
@@ -167,8 +146,8 @@ bool what_if_change_create(struct what_if_change **change, const struct what_if 
                            struct attn_error *error)
 {
     *change = NULL;
-    if (!check_heads(model, what_if->ablated, what_if->ablated_count, error) ||
-        !check_heads(model, what_if->where, what_if->where_count, error))
+    if (!look_heads_check(what_if->ablated, what_if->ablated_count, model, error) ||
+        !look_heads_check(what_if->where, what_if->where_count, model, error))
         return false;
     for (size_t n = 0; n < what_if->cut_count; n++)
         if (!check_cut(model, &what_if->cuts[n], (int64_t)encoding->token_count, error))

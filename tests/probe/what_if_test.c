@@ -308,7 +308,7 @@ static void test_refused(void **state)
     question.ablated[1] = (struct look_head){-2, 0};
     refuses(&scene, &question, "there is no L-2H0");
     question.ablated[1] = (struct look_head){LOOK_MEAN, 0};
-    refuses(&scene, &question, "there is no L-1H0");
+    refuses(&scene, &question, "head 0 of no layer");
     question.what_if.ablated_count = 0;
     question.what_if.where_count = 1;
     question.where[0] = (struct look_head){7, 0};
