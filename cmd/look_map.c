@@ -55,20 +55,6 @@ static bool mark_special(const struct look *look, struct look_map *map)
     return map->special;
 }
 
-/* Tokens that follow a unit's first one and are pieces of the same word. */
-static void count_tokens(const struct look *look, const struct encoding *encoding, bool pieces,
-                         size_t *counts)
-{
-    for (size_t unit = 0; unit < look->units; unit++) {
-        const size_t first = look->first_token[unit];
-        size_t end = first + 1;
-        while (!pieces && look->word[unit] != TOKEN_NO_WORD && end < encoding->token_count &&
-               encoding->tokens[end].word == look->word[unit])
-            end++;
-        counts[unit] = end - first;
-    }
-}
-
 /* A token as the text writes it, without the space before it; one that is in no text as the
  * vocabulary does. */
 static char *copy_token(const struct token *token, const struct tokenizer *tokenizer,
@@ -84,22 +70,20 @@ static char *copy_token(const struct token *token, const struct tokenizer *token
     return look_label_copy(bytes + space_before, size - space_before);
 }
 
-static bool make_vectors(const struct look *look, const struct look_labels *labels,
-                         const struct encoding *encoding, const struct tokenizer *tokenizer,
+static bool make_vectors(const struct look *look, const struct encoding *encoding,
+                         const struct tokenizer *tokenizer,
                          const struct look_map_settings *settings, struct look_map *map)
 {
     const struct look_vectors *from = &look->vectors;
     const size_t tokens = encoding->token_count;
     map->token_labels = calloc(tokens + 1, sizeof *map->token_labels);
-    map->token_counts = calloc(look->units, sizeof *map->token_counts);
-    if (!map->token_labels || !map->token_counts)
+    if (!map->token_labels)
         return false;
     for (size_t t = 0; t < tokens; t++) {
         map->token_labels[t] = copy_token(&encoding->tokens[t], tokenizer, settings->texts);
         if (!map->token_labels[t])
             return false;
     }
-    count_tokens(look, encoding, labels->unit == LOOK_PIECES, map->token_counts);
     map->vectors = (struct map_vectors){
         .layers = (size_t)from->layers,
         .heads = (size_t)from->heads,
@@ -113,7 +97,7 @@ static bool make_vectors(const struct look *look, const struct look_labels *labe
         .values = from->values,
         .labels = (const char *const *)map->token_labels,
         .row_tokens = look->first_token,
-        .row_token_counts = map->token_counts,
+        .row_token_counts = look->token_counts,
     };
     map->map.vectors = &map->vectors;
     return true;
@@ -148,8 +132,7 @@ bool look_map_make(const struct look *look, const struct look_labels *labels,
         .row_is_special = map->special,
         .column_is_special = map->special,
     };
-    if (made &&
-        (!look->vectors.queries || make_vectors(look, labels, encoding, tokenizer, settings, map)))
+    if (made && (!look->vectors.queries || make_vectors(look, encoding, tokenizer, settings, map)))
         return true;
     look_map_release(map);
     return attn_error_memory(error);
@@ -160,7 +143,6 @@ void look_map_release(struct look_map *map)
     for (size_t t = 0; map->token_labels && map->token_labels[t]; t++)
         free(map->token_labels[t]);
     free(map->token_labels);
-    free(map->token_counts);
     free(map->special);
     free(map->links);
     free(map->panels);

@@ -24,7 +24,6 @@ struct look_map {
     bool *special;
     struct map_vectors vectors;
     char **token_labels;
-    size_t *token_counts;
 };
 
 /* Release with look_map_release; on failure nothing is held. */

@@ -22,14 +22,6 @@ struct search {
     bool *units; /* [look->units]: those that a word names */
 };
 
-static bool is_of_unit(const struct search *search, size_t token, size_t unit)
-{
-    const int32_t word = search->look->word[unit];
-    if (search->labels->unit == LOOK_PIECES || word == TOKEN_NO_WORD)
-        return token == search->look->first_token[unit];
-    return search->encoding->tokens[token].word == word;
-}
-
 /* The tokens of the word that bytes of --cut name. */
 static bool find_tokens(const struct search *search, const char *bytes, size_t size, bool *tokens,
                         struct attn_error *error)
@@ -40,11 +32,11 @@ static bool find_tokens(const struct search *search, const char *bytes, size_t s
     bool done =
         look_labels_choose_for(search->look, search->labels, "--cut", name, search->units, error);
     free(name);
-    for (size_t t = 0; done && t < search->encoding->token_count; t++) {
-        tokens[t] = false;
-        for (size_t unit = 0; !tokens[t] && unit < search->look->units; unit++)
-            tokens[t] = search->units[unit] && is_of_unit(search, t, unit);
-    }
+    const struct look *look = search->look;
+    memset(tokens, false, search->encoding->token_count * sizeof *tokens);
+    for (size_t unit = 0; done && unit < look->units; unit++)
+        for (size_t n = 0; search->units[unit] && n < look->token_counts[unit]; n++)
+            tokens[look->first_token[unit] + n] = true;
     return done;
 }
 
@@ -137,17 +129,14 @@ static bool masks_find(const struct session *session, const struct encoding *enc
     return !there || masked_words_open(&masks->model, session->path, error);
 }
 
-/* How far a word has moved: the mean over its pieces. */
-static double move_of(const struct search *search, const double *distances, size_t unit)
+/* How far a unit has moved: the mean over its tokens. */
+static double move_of(const struct look *look, const double *distances, size_t unit)
 {
+    const size_t count = look->token_counts[unit];
     double sum = 0;
-    size_t count = 0;
-    for (size_t t = 0; t < search->encoding->token_count; t++)
-        if (is_of_unit(search, t, unit)) {
-            sum += distances[t];
-            count++;
-        }
-    return count > 0 ? sum / (double)count : 0;
+    for (size_t n = 0; n < count; n++)
+        sum += distances[look->first_token[unit] + n];
+    return sum / (double)count;
 }
 
 static int compare_moves(const void *a, const void *b)
@@ -160,16 +149,16 @@ static int compare_moves(const void *a, const void *b)
 
 static bool rank_moves(struct what_if_report *report)
 {
-    const struct search search = {report->look, report->labels, report->encoding, NULL};
-    report->moves = calloc(report->look->units + 1, sizeof *report->moves);
+    const struct look *look = report->look;
+    report->moves = calloc(look->units + 1, sizeof *report->moves);
     if (!report->moves || !report->effects.has_embedding)
         return report->moves != NULL;
-    for (size_t unit = 0; unit < report->look->units; unit++)
+    for (size_t unit = 0; unit < look->units; unit++)
         report->moves[unit] =
-            (struct what_if_move){unit, move_of(&search, report->effects.token_distances, unit)};
-    qsort(report->moves, report->look->units, sizeof *report->moves, compare_moves);
+            (struct what_if_move){unit, move_of(look, report->effects.token_distances, unit)};
+    qsort(report->moves, look->units, sizeof *report->moves, compare_moves);
     const size_t top = report->options->top;
-    report->move_count = top < report->look->units ? top : report->look->units;
+    report->move_count = top < look->units ? top : look->units;
     return true;
 }
 

@@ -162,28 +162,24 @@ bool look_run(struct text_model *model, const struct compute *compute,
     if (!check(shape, encoding, settings, error))
         return false;
 
-    const size_t tokens = encoding->token_count;
-    int32_t *group = calloc(tokens, sizeof *group);
-    look->first_token = calloc(tokens, sizeof *look->first_token);
-    look->word = calloc(tokens, sizeof *look->word);
+    int32_t *group;
+    if (!look_form_units(encoding, settings->unit, settings->special, look, &group, error))
+        return false;
     struct look_pass pass = {
         .settings = settings,
         .layers = shape->layers,
         .heads = shape->heads,
-        .tokens = tokens,
+        .tokens = encoding->token_count,
         .group = group,
         .look = look,
     };
-    bool done = (group && look->first_token && look->word) || attn_error_memory(error);
-    if (done) {
-        look_form_units(encoding, settings->unit, settings->special, group, look);
-        const struct look_size size = look_size_of(shape, settings, tokens, look->units);
-        pass.tile_heads = size.tile_heads;
-        pass.tile_rows = size.tile_rows;
-        done = look_size_check(&size, settings, look->units, attn_available_memory(""), error) &&
-               (allocate(&pass, &size) || attn_error_memory(error)) &&
-               run(&pass, model, compute, encoding, error);
-    }
+    const struct look_size size = look_size_of(shape, settings, pass.tokens, look->units);
+    pass.tile_heads = size.tile_heads;
+    pass.tile_rows = size.tile_rows;
+    const bool done =
+        look_size_check(&size, settings, look->units, attn_available_memory(""), error) &&
+        (allocate(&pass, &size) || attn_error_memory(error)) &&
+        run(&pass, model, compute, encoding, error);
     if (done)
         look_keep_sums(&pass);
     release(&pass);
@@ -196,6 +192,7 @@ bool look_run(struct text_model *model, const struct compute *compute,
 void look_release(struct look *look)
 {
     free(look->first_token);
+    free(look->token_counts);
     free(look->word);
     free(look->weights);
     free(look->links);

@@ -67,9 +67,10 @@ struct look_vectors {
 };
 
 struct look {
-    size_t units;        /* rows and columns */
-    size_t *first_token; /* [units]: the first token of each */
-    int32_t *word;       /* [units]: index into encoding.words, TOKEN_NO_WORD for an added token */
+    size_t units;         /* rows and columns */
+    size_t *first_token;  /* [units]: the first token of each, */
+    size_t *token_counts; /* [units]: and how many it has, one behind the other */
+    int32_t *word;        /* [units]: index into encoding.words, TOKEN_NO_WORD for an added token */
     /* One of the two: all of it, rows are queries; or each row's strongest, strongest first, of
      * equal ones the lower column first, the places that are left of weight 0. */
     float *weights;          /* [head_count][units][units] */
@@ -89,14 +90,17 @@ bool look_run(struct text_model *model, const struct compute *compute,
               struct look *look, struct attn_error *error);
 void look_release(struct look *look);
 
-/* What stands in the rows and columns, without numbers: units, first_token and word. Release with
- * look_release; on failure nothing is held. */
+/* What stands in the rows and columns, without numbers: units and what is known of each. Release
+ * with look_release; on failure nothing is held. */
 bool look_name_units(const struct encoding *encoding, enum look_unit unit, bool special,
                      struct look *look, struct attn_error *error);
 
 /* Divides each row of all matrices by its sum: over what is kept, a row sums to 1. A row of zeros
  * stays one. */
 void look_renormalize(struct look *look, size_t head_count);
+
+/* The same of weights[rows][columns]. */
+void look_renormalize_rows(float *weights, size_t rows, size_t columns);
 
 /* Merges weights[tokens][tokens] into merged[units][units]: group[t] is the unit of token t, or −1
  * for one that is left out. Keys of a unit are summed, its queries averaged. */

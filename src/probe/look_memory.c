@@ -39,9 +39,10 @@ struct look_size look_size_of(const struct text_model_settings *model,
     const double matrices = (double)settings->head_count, t = (double)tokens, u = (double)units;
     const double heads = (double)model->heads, width = (double)model->width;
     const double layers = (double)model->layers, rows = (double)size.tile_rows;
-    const double number = sizeof(float), large = sizeof(double);
-    size.bytes = (double)size.tile_heads * (rows * t + u) * number + t * 20.0;
-    size.bytes += settings->links ? matrices * u * ((double)size.links_a_row * 8.0 + number)
+    const double number = sizeof(float), large = sizeof(double), link = sizeof(struct look_link);
+    size.bytes = (double)size.tile_heads * (rows * t + u) * number;
+    size.bytes += t * (double)(2 * sizeof(size_t) + 2 * sizeof(int32_t)); /* units */
+    size.bytes += settings->links ? matrices * u * ((double)size.links_a_row * link + number)
                                   : matrices * u * u * number;
     if (size.mean)
         size.bytes += rows * (u + 1.0) * large;

@@ -69,10 +69,10 @@ struct look_pass {
 
 enum { LOOK_LEFT_OUT = -1 }; /* in place of a unit */
 
-/* look_units.c: which unit each token belongs to; look->first_token and look->word have room for
- * all tokens. */
-void look_form_units(const struct encoding *encoding, enum look_unit unit, bool special,
-                     int32_t *group, struct look *look);
+/* look_units.c: look_name_units, and which unit each token belongs to: (*group)[tokens], which the
+ * caller frees. */
+bool look_form_units(const struct encoding *encoding, enum look_unit unit, bool special,
+                     struct look *look, int32_t **group, struct attn_error *error);
 
 /* look_rows.c: takes the row of `token`, keys 0..keys−1 of it, the others being 0. True where it
  * was its unit's last: then `row` is whole and wants to be cleared before it takes another. */

@@ -71,19 +71,24 @@ void look_merge(const float *weights, size_t tokens, const int32_t *group, size_
     }
 }
 
+void look_renormalize_rows(float *weights, size_t rows, size_t columns)
+{
+    for (size_t row = 0; row < rows; row++, weights += columns) {
+        float sum = 0;
+        for (size_t column = 0; column < columns; column++)
+            sum += weights[column];
+        for (size_t column = 0; sum > 0 && column < columns; column++)
+            weights[column] /= sum;
+    }
+}
+
 void look_renormalize(struct look *look, size_t head_count)
 {
-    for (size_t row = 0; row < head_count * look->units; row++) {
-        if (look->links) {
-            struct look_link *links = look->links + row * look->links_a_row;
-            for (size_t n = 0; look->row_sums[row] > 0 && n < look->links_a_row; n++)
-                links[n].weight /= look->row_sums[row];
-            continue;
-        }
-        float *weights = look->weights + row * look->units, sum = 0;
-        for (size_t unit = 0; unit < look->units; unit++)
-            sum += weights[unit];
-        for (size_t unit = 0; sum > 0 && unit < look->units; unit++)
-            weights[unit] /= sum;
+    if (look->weights)
+        look_renormalize_rows(look->weights, head_count * look->units, look->units);
+    for (size_t row = 0; look->links && row < head_count * look->units; row++) {
+        struct look_link *links = look->links + row * look->links_a_row;
+        for (size_t n = 0; look->row_sums[row] > 0 && n < look->links_a_row; n++)
+            links[n].weight /= look->row_sums[row];
     }
 }

@@ -214,6 +214,7 @@ static void test_units_alone(void **state)
     assert_int_equal(units.units, look.units);
     for (size_t n = 0; n < units.units; n++) {
         assert_int_equal(units.first_token[n], look.first_token[n]);
+        assert_int_equal(units.token_counts[n], look.token_counts[n]);
         assert_int_equal(units.word[n], look.word[n]);
     }
     assert_null(units.weights);

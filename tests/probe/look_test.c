@@ -137,19 +137,20 @@ static void test_units(void **state)
         enum look_unit unit;
         bool special;
         size_t units;
-        size_t first[6];
+        size_t first[6], count[6];
         int32_t word[6];
     } cases[] = {
-        {LOOK_WORDS, false, 3, {1, 3, 4}, {0, 1, 2}},
-        {LOOK_WORDS, true, 5, {0, 1, 3, 4, 5}, {-1, 0, 1, 2, -1}},
-        {LOOK_PIECES, false, 4, {1, 2, 3, 4}, {0, 0, 1, 2}},
-        {LOOK_PIECES, true, 6, {0, 1, 2, 3, 4, 5}, {-1, 0, 0, 1, 2, -1}},
+        {LOOK_WORDS, false, 3, {1, 3, 4}, {2, 1, 1}, {0, 1, 2}},
+        {LOOK_WORDS, true, 5, {0, 1, 3, 4, 5}, {1, 2, 1, 1, 1}, {-1, 0, 1, 2, -1}},
+        {LOOK_PIECES, false, 4, {1, 2, 3, 4}, {1, 1, 1, 1}, {0, 0, 1, 2}},
+        {LOOK_PIECES, true, 6, {0, 1, 2, 3, 4, 5}, {1, 1, 1, 1, 1, 1}, {-1, 0, 0, 1, 2, -1}},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         struct look look = look_at(&scene, &all, 1, cases[n].unit, cases[n].special);
         assert_int_equal(look.units, cases[n].units);
         for (size_t u = 0; u < look.units; u++) {
             assert_int_equal(look.first_token[u], cases[n].first[u]);
+            assert_int_equal(look.token_counts[u], cases[n].count[u]);
             assert_int_equal(look.word[u], cases[n].word[u]);
         }
         look_release(&look);
