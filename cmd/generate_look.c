@@ -131,7 +131,7 @@ static bool fill_panels(const struct generate_look *look, const struct words *wo
         if (!trace_merge(look->trace, n == 0 ? TRACE_MEAN : layer, row_of, map->rows, words->of,
                          map->columns, panel, error))
             return false;
-        map_renormalize(panel, map->rows, map->columns);
+        look_renormalize_rows(panel, map->rows, map->columns);
         panels[n] = (struct map_panel){
             .layer = n == 0 ? MAP_MEAN : layer, .head = MAP_MEAN, .weights = panel};
     }

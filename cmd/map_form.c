@@ -41,14 +41,3 @@ bool map_form_write(const char *verb, const char *path, map_draw *draw,
         fprintf(stderr, "attn %s: wrote %s\n", verb, path);
     return done;
 }
-
-void map_renormalize(float *weights, size_t rows, size_t columns)
-{
-    for (size_t row = 0; row < rows; row++) {
-        float sum = 0;
-        for (size_t column = 0; column < columns; column++)
-            sum += weights[row * columns + column];
-        for (size_t column = 0; sum > 0 && column < columns; column++)
-            weights[row * columns + column] /= sum;
-    }
-}
