@@ -52,13 +52,12 @@ static enum unicode_kind last_kind(const struct attn_buffer *piece)
     return unicode_kind_of(utf8_decode(piece->data, piece->size, last, &next));
 }
 
-/* Ends the word whose text was collected; the space before it is no part of its label. */
+/* Ends the word whose text was collected. */
 static bool end_word(struct words *words, struct attn_buffer *text)
 {
     if (text->size == 0)
         return true;
-    size_t space = text->size > 1 && text->data[0] == ' ' && text->data[1] != ' ';
-    words->labels[words->count] = look_label_copy(text->data + space, text->size - space);
+    words->labels[words->count] = look_label_word(text->data, text->size);
     attn_buffer_clear(text);
     return words->labels[words->count++] != NULL;
 }

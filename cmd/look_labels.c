@@ -8,7 +8,8 @@
 
 #include "base/buffer.h"
 
-char *look_label_copy(const char *bytes, size_t size)
+/* NUL-terminated. */
+static char *copy(const char *bytes, size_t size)
 {
     static const char nul_sign[] = "\xe2\x90\x80"; /* U+2400 */
     enum { SIGN_SIZE = sizeof nul_sign - 1 };
@@ -28,19 +29,21 @@ char *look_label_copy(const char *bytes, size_t size)
     return label;
 }
 
-/* A word as the text writes it. GPT-2's words begin with the space before them. */
-static char *copy_word(const struct word *word, const struct text texts[2])
+char *look_label_word(const char *bytes, size_t size)
 {
-    const char *bytes = texts[word->text == 1].data + word->begin;
-    size_t size = word->end - word->begin;
-    bool space_before = size > 1 && bytes[0] == ' ' && bytes[1] != ' ';
-    return look_label_copy(bytes + space_before, size - space_before);
+    const bool space_before = size > 1 && bytes[0] == ' ' && bytes[1] != ' ';
+    return copy(bytes + space_before, size - space_before);
 }
 
-static char *copy_piece(const struct tokenizer *tokenizer, int32_t id)
+char *look_label_piece(const struct tokenizer *tokenizer, int32_t id)
 {
     const char *piece = tokenizer_piece(tokenizer, id);
-    return look_label_copy(piece ? piece : "", piece ? strlen(piece) : 0);
+    return copy(piece ? piece : "", piece ? strlen(piece) : 0);
+}
+
+static char *copy_word(const struct word *word, const struct text texts[2])
+{
+    return look_label_word(texts[word->text == 1].data + word->begin, word->end - word->begin);
 }
 
 bool look_labels_make(const struct look *look, const struct encoding *encoding,
@@ -56,12 +59,12 @@ bool look_labels_make(const struct look *look, const struct encoding *encoding,
     for (size_t i = 0; made && i < look->units; i++) {
         int32_t id = encoding->tokens[look->first_token[i]].id;
         labels->words[i] = look->word[i] == TOKEN_NO_WORD
-                               ? copy_piece(tokenizer, id)
+                               ? look_label_piece(tokenizer, id)
                                : copy_word(&encoding->words[look->word[i]], texts);
         if (!labels->words[i])
             made = false;
         else if (unit == LOOK_PIECES)
-            labels->units[i] = copy_piece(tokenizer, id);
+            labels->units[i] = look_label_piece(tokenizer, id);
         else
             labels->units[i] = strdup(labels->words[i]);
         made = made && labels->units[i];

@@ -15,8 +15,10 @@ struct look_labels {
                      token */
 };
 
-/* A label of `size` bytes, newly allocated; NULL when there is no memory. */
-char *look_label_copy(const char *bytes, size_t size);
+/* One such name, newly allocated; NULL when there is no memory. Words of byte-level BPE begin with
+ * the space before them, which is no part of their name. */
+char *look_label_word(const char *bytes, size_t size);
+char *look_label_piece(const struct tokenizer *tokenizer, int32_t id);
 
 /* texts[0] is the text, texts[1] the pair. Release with look_labels_release; on failure nothing is
  * held. */

@@ -55,19 +55,13 @@ static bool mark_special(const struct look *look, struct look_map *map)
     return map->special;
 }
 
-/* A token as the text writes it, without the space before it; one that is in no text as the
- * vocabulary does. */
+/* A token as the text writes it; one that is in no text as the vocabulary does. */
 static char *copy_token(const struct token *token, const struct tokenizer *tokenizer,
                         const struct text texts[2])
 {
-    if (token->text < 0 || token->begin == token->end) {
-        const char *piece = tokenizer_piece(tokenizer, token->id);
-        return look_label_copy(piece ? piece : "", piece ? strlen(piece) : 0);
-    }
-    const char *bytes = texts[token->text == 1].data + token->begin;
-    const size_t size = token->end - token->begin;
-    const bool space_before = size > 1 && bytes[0] == ' ' && bytes[1] != ' ';
-    return look_label_copy(bytes + space_before, size - space_before);
+    if (token->text < 0 || token->begin == token->end)
+        return look_label_piece(tokenizer, token->id);
+    return look_label_word(texts[token->text == 1].data + token->begin, token->end - token->begin);
 }
 
 static bool make_vectors(const struct look *look, const struct encoding *encoding,
