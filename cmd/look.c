@@ -6,8 +6,8 @@
 #include "look_labels.h"
 #include "look_lines.h"
 #include "look_map.h"
-#include "look_measures.h"
 #include "look_options.h"
+#include "look_page.h"
 #include "look_what_if.h"
 #include "look_written.h"
 #include "output.h"
@@ -75,8 +75,7 @@ static bool write_file_and_json(const struct work *work, const struct attention_
     return write_file(work, map, error) && print_json(work, map, error);
 }
 
-/* Lines rank what is left of each row without the word itself, and renormalise that by themselves.
- */
+/* Lines rank what is left of each row without the word itself, and renormalise that themselves. */
 static bool look_and_show(const struct work *work, const struct wanted *wanted, show_map *show,
                           struct attn_error *error)
 {
@@ -119,29 +118,6 @@ static bool look_and_show(const struct work *work, const struct wanted *wanted, 
     return done;
 }
 
-/* Whether a page has room for a link or two of each row, a little less than 7 bytes each. */
-static bool page_holds(size_t head_count, size_t units)
-{
-    const size_t row_limit = 360000;
-    return head_count <= row_limit / units;
-}
-
-/* As many matrices as a page can hold of a long text: all heads, or the means of layers, or the
- * mean of all, which all stand at the front of look_map_all_heads'. */
-static size_t fit_page(const struct text_model_settings *model, size_t head_count, size_t units)
-{
-    const size_t means = (size_t)model->layers + 1;
-    return page_holds(head_count, units) ? head_count : page_holds(means, units) ? means : 1;
-}
-
-/* Vectors of long texts would be left out of the page. */
-static bool vectors_fit(const struct text_model_settings *model, size_t tokens)
-{
-    const double limit = 64e6; /* bytes */
-    return 3.0 * (double)model->layers * (double)model->width * (double)tokens * sizeof(float) <=
-           limit;
-}
-
 static bool write_page(const struct work *work, struct attn_error *error)
 {
     const struct text_model_settings *model = &work->session->settings;
@@ -149,26 +125,26 @@ static bool write_page(const struct work *work, struct attn_error *error)
     struct look_head *all = NULL;
     struct wanted wanted = {.heads = work->options->heads,
                             .head_count = work->options->head_count,
-                            .vectors = vectors_fit(model, work->encoding->token_count)};
+                            .vectors = look_page_vectors(model, work->encoding->token_count)};
     if (!work->options->heads_are_named) {
-        all = calloc((size_t)(1 + model->layers * (1 + model->heads)), sizeof *all);
+        size_t count;
+        all = look_page_heads(model, work->options->measure, &count);
         if (!all)
             return attn_error_memory(error);
-        const size_t count = look_map_all_heads(model, work->options->measure, all);
         wanted.heads = all;
-        wanted.head_count = fit_page(model, count, units);
+        wanted.head_count = look_page_fit(model, count, units);
         if (wanted.head_count < count)
             fprintf(stderr,
                     "attn look: a page cannot hold %zu words of every head: it has %s; --head "
                     "chooses heads\n",
                     units, wanted.head_count > 1 ? "the means of layers" : "the mean of all heads");
-    }
-    if (work->options->heads_are_named && !page_holds(wanted.head_count, units))
+    } else if (!look_page_holds(wanted.head_count, units)) {
         return attn_error_set(
             error,
             "a page cannot hold %zu words of %zu matrices: name fewer with --head "
             "or --layer, or shorten the text",
             units, wanted.head_count);
+    }
     wanted.links = look_page_links(wanted.head_count, units);
     bool done = look_and_show(work, &wanted, write_file, error);
     free(all);

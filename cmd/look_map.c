@@ -142,16 +142,3 @@ void look_map_release(struct look_map *map)
     free(map->panels);
     *map = (struct look_map){0};
 }
-
-size_t look_map_all_heads(const struct text_model_settings *model, enum look_measure measure,
-                          struct look_head *heads)
-{
-    size_t count = 0;
-    heads[count++] = (struct look_head){LOOK_MEAN, LOOK_MEAN};
-    for (int64_t layer = 0; layer < model->layers; layer++)
-        heads[count++] = (struct look_head){layer, LOOK_MEAN};
-    for (int64_t layer = 0; measure != LOOK_ROLLOUT && layer < model->layers; layer++)
-        for (int64_t head = 0; head < model->heads; head++)
-            heads[count++] = (struct look_head){layer, head};
-    return count;
-}

@@ -33,11 +33,4 @@ bool look_map_make(const struct look *look, const struct look_labels *labels,
                    struct attn_error *error);
 void look_map_release(struct look_map *map);
 
-/* All heads of a model for its page: the mean of all, then of each layer, then each head; for a
- * measure without single heads, the means alone. heads[1 + layers + layers·heads]; returns how
- * many.
- */
-size_t look_map_all_heads(const struct text_model_settings *model, enum look_measure measure,
-                          struct look_head *heads);
-
 #endif

@@ -24,11 +24,3 @@ const char *look_measure_name(enum look_measure measure)
 {
     return names[measure];
 }
-
-size_t look_page_links(size_t head_count, size_t units)
-{
-    const double whole_limit = 256e6; /* bytes */
-    enum { LINKS = 32 };
-    const double whole = (double)head_count * (double)units * (double)units * sizeof(float);
-    return whole <= whole_limit ? 0 : LINKS;
-}

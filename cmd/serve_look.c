@@ -6,6 +6,7 @@
 
 #include "look_map.h"
 #include "look_measures.h"
+#include "look_page.h"
 
 struct question {
     struct text texts[2];
@@ -86,11 +87,10 @@ static bool look_at(struct session *session, const struct question *question,
                     struct attn_error *error)
 {
     const struct text_model_settings *model = &session->settings;
-    struct look_head *heads =
-        calloc((size_t)(1 + model->layers * (1 + model->heads)), sizeof *heads);
+    size_t head_count;
+    struct look_head *heads = look_page_heads(model, question->measure, &head_count);
     if (!heads)
         return attn_error_memory(error);
-    const size_t head_count = look_map_all_heads(model, question->measure, heads);
     const struct look_settings settings = {
         .heads = heads,
         .head_count = head_count,
