@@ -87,18 +87,20 @@ static bool look_at(struct session *session, const struct question *question,
                     struct attn_error *error)
 {
     const struct text_model_settings *model = &session->settings;
+    const size_t tokens = encoding->token_count; /* as many rows at the most */
     size_t head_count;
     struct look_head *heads = look_page_heads(model, question->measure, &head_count);
     if (!heads)
         return attn_error_memory(error);
+    head_count = look_page_fit(model, head_count, tokens);
     const struct look_settings settings = {
         .heads = heads,
         .head_count = head_count,
         .unit = LOOK_WORDS,
         .special = true,
         .measure = question->measure,
-        .links = look_page_links(head_count, encoding->token_count),
-        .vectors = true,
+        .links = look_page_links(head_count, tokens),
+        .vectors = look_page_vectors(model, tokens),
     };
     struct look look;
     compute_enter(&session->compute);

@@ -7,7 +7,8 @@
 
 /* The body is JSON: {"text": "…", "pair": "…" or null, "measure": "weights", "norm", "rollout" or
  * "grad"}, the last two optional; other keys are refused. `session`, a struct session, has its
- * tokenizer and text model open. The answer is draw_page_data's, of all heads. */
+ * tokenizer and text model open. The answer is draw_page_data's, of all heads, or of the means that
+ * a page has room for. */
 enum serve_outcome serve_look(void *session, const char *body, size_t size,
                               struct attn_buffer *answer, struct attn_error *error);
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlparse
 
+import tiny_gpt2
 from tool import ATTN, environment, fails, model, tap
 
 TEXTS = ["It was heavy.", "The robot picked up the screwdriver because it was heavy.",
@@ -99,6 +100,16 @@ def looks_at_a_text():
         status, body = server.look(text="Who lifted it?", pair="It was heavy.", measure="norm")
         assert status == 200 and json.loads(body)["measure"] != data["measure"], body[:200]
         assert server.end() == (0, "", "")
+
+
+def a_long_text_has_the_means_of_layers():
+    """As attn look writes them: no page holds every head of so many words."""
+    tiny_gpt2.LAYERS, tiny_gpt2.HEADS, tiny_gpt2.POSITIONS = 12, 16, 2048
+    with serving("-m", str(tiny_gpt2.gpt2("deep"))) as server:
+        status, body = server.look(text="the " * 1800)
+        assert status == 200, body[:200]
+        heads = [(panel["layer"], panel["head"]) for panel in json.loads(body)["panels"]]
+        assert heads == [(-1, -1)] + [(layer, -1) for layer in range(12)], heads
 
 
 def wrong_questions_are_refused():
@@ -233,6 +244,7 @@ def many_clients_good_and_bad_ones():
 
 tap.run([
     looks_at_a_text,
+    a_long_text_has_the_means_of_layers,
     wrong_questions_are_refused,
     wrong_options_are_told,
     many_clients_good_and_bad_ones,
