@@ -1,60 +1,9 @@
 // "How it is made": one word in one head, from query and keys to its weights and its output.
 
 const MADE_KEYS = 8; // shown one by one; the rest is summed up
-const MADE_NUMBERS = 4; // of a vector, in digits
 
 const MADE_STEPS = ["Query", "Key", "Score", "Scale", "Softmax", "Weighted value"];
 const [STEP_QUERY, STEP_KEY, STEP_SCORE, STEP_SCALE, STEP_SOFTMAX, STEP_VALUE] = MADE_STEPS.keys();
-
-function spellNumber(number, digits = 2) {
-  if (Number.isNaN(number)) return "not a number";
-  const text = number.toFixed(digits);
-  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
-}
-
-// A number as a factor or a further summand.
-function spellFactor(number, digits = 2) {
-  const text = spellNumber(number, digits);
-  return text.startsWith("−") ? `(${text})` : text;
-}
-
-// A vector as cells: the colour and the height of the bar in it say the same.
-class VectorStrip {
-  constructor(numbers, largest, name, onPoint) {
-    this.numbers = numbers;
-    this.largest = largest;
-    this.canvas = buildElement("canvas", { width: 8 * numbers.length, height: 32 });
-    this.canvas.setAttribute("role", "img");
-    const digits = [...numbers.subarray(0, MADE_NUMBERS)].map((number) => spellNumber(number));
-    const more = numbers.length > MADE_NUMBERS;
-    this.canvas.setAttribute("aria-label",
-      `${name}, ${numbers.length} numbers: ${digits.join(", ")}${more ? " and so on" : ""}`);
-    this.canvas.addEventListener("pointermove", (event) => {
-      const place = Math.floor((event.offsetX / this.canvas.clientWidth) * numbers.length);
-      onPoint(Math.max(0, Math.min(numbers.length - 1, place)));
-    });
-    this.element = buildElement("div", { className: "made-strip" }, this.canvas,
-      buildElement("span", { className: "made-digits" }, `${digits.join("  ")}${more ? "  …" : ""}`));
-  }
-
-  draw(marked, colors) {
-    const context = this.canvas.getContext("2d");
-    const { width, height } = this.canvas;
-    const middle = height / 2;
-    context.clearRect(0, 0, width, height);
-    this.numbers.forEach((number, i) => {
-      const part = this.largest ? number / this.largest : 0;
-      context.fillStyle = part < 0 ? colors.negative : colors.positive;
-      context.globalAlpha = 0.08 + 0.42 * Math.abs(part);
-      context.fillRect(8 * i, 0, 7, height);
-      context.globalAlpha = 1;
-      context.fillRect(8 * i, Math.min(middle, middle - part * middle), 7, Math.max(1, Math.abs(part) * middle));
-    });
-    context.strokeStyle = colors.ink;
-    context.lineWidth = 2;
-    context.strokeRect(8 * marked + 0.5, 1, 7, height - 2);
-  }
-}
 
 class MadeStrip {
   constructor(section) {
@@ -281,8 +230,8 @@ class MadeStrip {
     const { d, scale, tokens } = vectors;
     const it = () => buildLabel(tokens[this.token]);
     const other = () => buildLabel(tokens[key]);
-    const vector = (numbers) => `(${[...numbers.subarray(0, MADE_NUMBERS)].map((number) => spellNumber(number)).join(", ")}` +
-      `${d > MADE_NUMBERS ? ", …" : ""})`;
+    const vector = (numbers) => `(${[...numbers.subarray(0, SPELLED_NUMBERS)].map((number) => spellNumber(number)).join(", ")}` +
+      `${d > SPELLED_NUMBERS ? ", …" : ""})`;
     const keyVector = this.numbersOf("keys", key);
     const products = [...made.query.subarray(0, 3)]
       .map((number, i) => `${spellFactor(number)}·${spellFactor(keyVector[i])}`);
