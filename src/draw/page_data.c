@@ -42,12 +42,8 @@ static void add_panels(const struct attention_map *map, struct attn_buffer *out)
 {
     attn_buffer_add_text(out, ",\n\"panels\": [");
     for (size_t i = 0; i < map->panel_count; i++) {
-        char title[64];
-        draw_panel_title(&map->panels[i], title, sizeof title);
-        attn_buffer_format(out, "%s{\"layer\": %d, \"head\": %d, \"title\": ", i ? ", " : "",
+        attn_buffer_format(out, "%s{\"layer\": %d, \"head\": %d}", i ? ", " : "",
                            map->panels[i].layer, map->panels[i].head);
-        attn_buffer_add_json_string(out, title, strlen(title));
-        attn_buffer_add_text(out, "}");
     }
     attn_buffer_add_text(out, "]");
 }
@@ -75,7 +71,6 @@ static void add_colors(struct attn_buffer *out)
 static void add_description(const struct attention_map *map, const struct map_range *range,
                             struct attn_buffer *out)
 {
-    const char *measure = map->measure ? map->measure : "attention weight";
     attn_buffer_add_text(out, "{\"model\": ");
     if (map->model && map->model[0])
         page_text_add(map->model, strlen(map->model), out);
@@ -86,7 +81,7 @@ static void add_description(const struct attention_map *map, const struct map_ra
     attn_buffer_add_text(out, ",\n\"pair\": ");
     page_text_add(map->pair, map->pair_size, out);
     attn_buffer_add_text(out, ",\n\"measure\": ");
-    page_text_add(measure, strlen(measure), out);
+    page_text_add(map->measure, map->measure ? strlen(map->measure) : 0, out);
     add_flag("renormalized", map->renormalized, out);
     attn_buffer_add_text(out, ",\n\"rows\": ");
     page_labels_add(map->row_labels, map->rows, out);

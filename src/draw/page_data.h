@@ -3,12 +3,12 @@
  *
  *   "model"          string
  *   "text", "pair"   strings as label_show gives them, or null
- *   "measure"        string: what a number is
+ *   "measure"        string: what a number is; null for an attention weight
  *   "renormalized"   whether rows were divided by their sums
  *   "rows"           [labels], as label_show gives them
  *   "columns"        [labels], or null where they are the rows'; at most 65,536
  *   "rowSpecial"     [indices of rows] that are tokens which the model adds; "columnSpecial" alike
- *   "panels"         [{"layer", "head", "title"}], −1 for a mean, in the order of the weights
+ *   "panels"         [{"layer", "head"}], −1 for a mean, in the order of the weights
  *   "largest"        the weight of code 65534
  *   "hasNotANumber"  whether a weight is NaN or infinite (code 65535)
  *   "strongest"      0: all weights; else each row holds so many links at most

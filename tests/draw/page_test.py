@@ -145,13 +145,12 @@ def the_data_say_what_the_map_is():
     assert data["measure"] == "norm of what the key adds" and data["renormalized"] is True
     assert data["rows"] == ["a", "b"] and data["columns"] == ["a", "c", "b"]
     assert data["rowSpecial"] == [1] and data["columnSpecial"] == [0, 2]
-    assert [(one["layer"], one["head"], one["title"]) for one in data["panels"]] == [
-        (-1, -1, "mean of all heads"), (4, -1, "layer 4, mean of its heads"), (4, 7, "L4H7")]
+    assert data["panels"] == panels
     assert len(data["light"]) == len(data["dark"]) == 257 * 6 and int(data["light"], 16)
     assert data["vectors"] is None and data["vectorsLeftOut"] is False
     plain = data_of({**request(["a"], text=None), "model": None})
     assert (plain["model"], plain["text"], plain["pair"], plain["columns"]) == ("", None, None, None)
-    assert plain["measure"] == "attention weight" and plain["renormalized"] is False
+    assert plain["measure"] is None and plain["renormalized"] is False
     assert plain["rowSpecial"] == plain["columnSpecial"] == []
 
 

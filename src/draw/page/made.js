@@ -267,7 +267,7 @@ class MadeStrip {
     const { page, vectors, row } = this;
     this.check.replaceChildren();
     if (this.step < STEP_SOFTMAX) return;
-    if (page.data.measure !== "attention weight") {
+    if (page.data.measure !== null) {
       this.check.textContent = `This is the attention weight; the views show another measure: ${page.data.measure}.`;
       return;
     }
