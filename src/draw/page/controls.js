@@ -107,6 +107,11 @@ class Controls {
     this.form.querySelector(".notes").textContent = notes.join(" ");
   }
 
+  // Where the zoom is not chosen, the matrix finds one that fits.
+  showZoom(cell) {
+    this.form.elements.zoom.value = cell;
+  }
+
   // Heads.
 
   buildHeads() {

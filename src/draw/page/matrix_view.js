@@ -76,7 +76,7 @@ class MatrixView {
     const room = Math.min(this.section.clientWidth - this.labelRoom() - 64, 860);
     const fit = Math.floor(room / Math.max(rows.length, columns.length, 1));
     this.cell = this.app.state.zoom || Math.max(CELL_LEAST, Math.min(CELL_MOST, fit));
-    this.app.controls.form.elements.zoom.value = this.cell;
+    this.app.controls.showZoom(this.cell);
     const { style } = this.section;
     style.setProperty("--cell", `${this.cell}px`);
     style.setProperty("--label-size", `${Math.max(10, Math.min(13, this.cell * 0.8))}px`);
@@ -202,7 +202,7 @@ class MatrixView {
     const zooms = { "+": 1.25, "-": 0.8 };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in zooms)
-      this.app.update({ zoom: Math.max(2, Math.min(ZOOM_MOST, Math.round(this.cell * zooms[event.key]))) });
+      this.app.update({ zoom: Math.max(ZOOM_LEAST, Math.min(ZOOM_MOST, Math.round(this.cell * zooms[event.key]))) });
     else if (event.key in heads) this.stepHead(heads[event.key]);
     else if (event.key in moves && rows.length && columns.length) this.move(...moves[event.key]);
     else return;

@@ -126,7 +126,7 @@ class ModelView {
   showWord() {}
 
   point(cell) {
-    if (cell) this.app.readOut.part(".read-title").textContent = spellPanel(this.app.page.panels[cell.dataset.panel]);
+    if (cell) this.app.readOut.showTitle([Number(cell.dataset.panel)]);
     else this.app.readOut.show(this.app.state.heads, null, null);
   }
 

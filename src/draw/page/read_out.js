@@ -13,7 +13,7 @@ class ReadOut {
   // word: {side, index} or null; key: a column of a query's row, or null.
   show(panels, word, key) {
     const isKnown = word !== null && panels.length > 0;
-    this.part(".read-title").textContent = this.title(panels);
+    this.showTitle(panels);
     this.showWeight(panels, isKnown && word.side === "q" ? word : null, key);
     const heading = this.part(".read-word");
     heading.hidden = !isKnown;
@@ -29,6 +29,10 @@ class ReadOut {
 
   part(selector) {
     return this.section.querySelector(selector);
+  }
+
+  showTitle(panels) {
+    this.part(".read-title").textContent = this.title(panels);
   }
 
   title(panels) {
@@ -114,7 +118,7 @@ class ReadOut {
   showLegend(largest) {
     const { page, colors, state } = this.app;
     const { measure, strongest, share, hasNotANumber } = page.data;
-    const name = measure || "attention weight";
+    const name = measure ?? "attention weight";
     const find = (selector) => this.legend.querySelector(selector);
     const isLines = state.view === "head";
     find(".legend-title").textContent = isLines

@@ -5,7 +5,8 @@
 const VIEWS = ["head", "model", "matrix"];
 const STATE_KEYS = ["view", "heads", "layer", "word", "key", "hide", "show", "renormalize", "least", "links", "zoom"];
 const USUAL_LINKS = 5;
-const ZOOM_MOST = 60; // pixels a cell
+const ZOOM_LEAST = 2; // pixels a cell
+const ZOOM_MOST = 60;
 const HEADS_IN_ONE_GROUP = 16;
 
 class State {
@@ -52,7 +53,7 @@ class State {
     this.renormalize = get("renormalize") === "1";
     this.least = this.number(get("least"), 0, 1, 0);
     this.links = Math.round(this.number(get("links"), 0, this.page.columns, USUAL_LINKS));
-    this.zoom = Math.round(this.number(get("zoom"), 2, ZOOM_MOST, 0));
+    this.zoom = Math.round(this.number(get("zoom"), ZOOM_LEAST, ZOOM_MOST, 0));
   }
 
   readHeads(codes, layer) {
