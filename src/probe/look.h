@@ -102,9 +102,4 @@ void look_renormalize(struct look *look, size_t head_count);
 /* The same of weights[rows][columns]. */
 void look_renormalize_rows(float *weights, size_t rows, size_t columns);
 
-/* Merges weights[tokens][tokens] into merged[units][units]: group[t] is the unit of token t, or −1
- * for one that is left out. Keys of a unit are summed, its queries averaged. */
-void look_merge(const float *weights, size_t tokens, const int32_t *group, size_t units,
-                float *merged);
-
 #endif

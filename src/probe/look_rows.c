@@ -57,20 +57,6 @@ double look_row_total(const struct look_row *row, size_t units)
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-void look_merge(const float *weights, size_t tokens, const int32_t *group, size_t units,
-                float *merged)
-{
-    memset(merged, 0, units * units * sizeof *merged);
-    struct look_row row = {0};
-    for (size_t token = 0; token < tokens; token++) {
-        if (group[token] < 0)
-            continue;
-        row.units = merged + (size_t)group[token] * units;
-        if (look_row_take(group, tokens, &row, token, weights + token * tokens, tokens))
-            row = (struct look_row){0};
-    }
-}
-
 void look_renormalize_rows(float *weights, size_t rows, size_t columns)
 {
     for (size_t row = 0; row < rows; row++, weights += columns) {

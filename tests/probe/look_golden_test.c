@@ -6,7 +6,7 @@
 #include "cmocka_test.h"
 #include "each_isa.h"
 #include "golden.h"
-#include "probe/look.h"
+#include "look_scene.h"
 
 struct scene {
     struct tokenizer *tokenizer;
@@ -155,7 +155,7 @@ static void test_words_across_tiles(void **state)
     }
     assert_true(longest > 40);
     for (size_t n = 0; n < HEADS; n++) {
-        look_merge(pieces.look.weights + n * tokens * tokens, tokens, group, units, merged);
+        look_scene_merge(pieces.look.weights + n * tokens * tokens, tokens, group, units, merged);
         assert_near(words.look.weights + n * units * units, merged, units * units, 1e-6);
     }
     free(group);

@@ -5,51 +5,14 @@
 
 #include "cmocka_test.h"
 #include "each_isa.h"
+#include "look_scene.h"
 #include "probe/look_pass.h"
-#include "scratch_folder.h"
-#include "tiny_model.h"
-
-enum { TOKENS = 6 };
-
-struct scene {
-    struct model_source *source;
-    struct text_model *model;
-    struct compute compute;
-    struct encoding encoding;
-};
-
-static struct scene open_scene(const char *name)
-{
-    static const int32_t ids[TOKENS] = {1, 5, 7, 3, 4, 2}, words[TOKENS] = {-1, 0, 0, 1, 2, -1};
-    struct tiny_model tiny = tiny_model_read(name);
-    char *folder = tiny_model_save(&tiny);
-    struct scene scene = {.compute = make_compute(1), .encoding = {.token_count = TOKENS}};
-    struct attn_error error;
-    if (!model_source_open(&scene.source, folder, &error) ||
-        !text_model_open(&scene.model, scene.source, &error))
-        fail_msg("%s", error.message);
-    scratch_folder_remove(folder);
-    tiny_model_free(&tiny);
-    scene.encoding.tokens = calloc(TOKENS, sizeof *scene.encoding.tokens);
-    assert_non_null(scene.encoding.tokens);
-    for (size_t t = 0; t < TOKENS; t++)
-        scene.encoding.tokens[t] = (struct token){.id = ids[t], .word = words[t]};
-    return scene;
-}
-
-static void close_scene(struct scene *scene)
-{
-    free(scene->encoding.tokens);
-    compute_destroy(&scene->compute);
-    text_model_close(scene->model);
-    model_source_close(scene->source);
-}
 
 static const struct look_head heads[] = {
     {LOOK_MEAN, LOOK_MEAN}, {1, LOOK_MEAN}, {0, 0}, {0, 1}, {1, 1}};
 enum { HEADS = sizeof heads / sizeof heads[0] };
 
-static struct look look_at(const struct scene *scene, enum look_unit unit, size_t links,
+static struct look look_at(const struct look_scene *scene, enum look_unit unit, size_t links,
                            bool vectors)
 {
     const struct look_settings settings = {.heads = heads,
@@ -58,18 +21,14 @@ static struct look look_at(const struct scene *scene, enum look_unit unit, size_
                                            .special = unit == LOOK_PIECES,
                                            .links = links,
                                            .vectors = vectors};
-    struct look look;
-    struct attn_error error;
-    if (!look_run(scene->model, &scene->compute, &scene->encoding, &settings, &look, &error))
-        fail_msg("%s", error.message);
-    return look;
+    return look_scene_run(scene, &settings);
 }
 
 /* The strongest of what is whole, in their order, and the sum of all. */
 static void check_row(const float *row, size_t units, const struct look_link *links, size_t count,
                       float sum)
 {
-    bool taken[TOKENS] = {false};
+    bool taken[LOOK_SCENE_TOKENS] = {false};
     double whole = 0.0;
     for (size_t n = 0; n < units; n++)
         whole += (double)row[n];
@@ -94,9 +53,9 @@ static void test_links_are_the_strongest(void **state)
     (void)state;
     const char *const names[] = {"tiny_bert", "tiny_gpt2", "tiny_llama"};
     for (size_t model = 0; model < 3; model++) {
-        struct scene scene = open_scene(names[model]);
+        struct look_scene scene = look_scene_open(names[model]);
         for (int unit = LOOK_WORDS; unit <= LOOK_PIECES; unit++)
-            for (size_t count = 1; count <= TOKENS + 2; count++) {
+            for (size_t count = 1; count <= LOOK_SCENE_TOKENS + 2; count++) {
                 struct look whole = look_at(&scene, (enum look_unit)unit, 0, false);
                 struct look part = look_at(&scene, (enum look_unit)unit, count, false);
                 assert_null(whole.links);
@@ -109,7 +68,7 @@ static void test_links_are_the_strongest(void **state)
                 look_release(&whole);
                 look_release(&part);
             }
-        close_scene(&scene);
+        look_scene_close(&scene);
     }
 }
 
@@ -132,7 +91,7 @@ static void test_equal_and_strange_weights(void **state)
 static void test_renormalized(void **state)
 {
     (void)state;
-    struct scene scene = open_scene("tiny_bert");
+    struct look_scene scene = look_scene_open("tiny_bert");
     struct look whole = look_at(&scene, LOOK_WORDS, 0, false);
     struct look part = look_at(&scene, LOOK_WORDS, 2, false);
     look_renormalize(&whole, HEADS);
@@ -150,7 +109,7 @@ static void test_renormalized(void **state)
     }
     look_release(&whole);
     look_release(&part);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 /* exp(scale·q·k) over its sum is the weight that is told. */
@@ -159,22 +118,27 @@ static void check_vectors(const struct look *look, bool causal, size_t matrix, i
 {
     const struct look_vectors *vectors = &look->vectors;
     const int64_t key_head = head / (vectors->heads / vectors->key_heads);
-    for (int64_t i = 0; i < TOKENS; i++) {
-        double weights[TOKENS], sum = 0.0;
-        const int64_t end = causal ? i + 1 : TOKENS;
+    for (int64_t i = 0; i < LOOK_SCENE_TOKENS; i++) {
+        double weights[LOOK_SCENE_TOKENS], sum = 0.0;
+        const int64_t end = causal ? i + 1 : LOOK_SCENE_TOKENS;
         for (int64_t j = 0; j < end; j++) {
             double score = 0.0;
             for (int64_t n = 0; n < vectors->d; n++)
                 score +=
+                    (double)
+                        vectors->queries[((layer * vectors->heads + head) * LOOK_SCENE_TOKENS + i) *
+                                             vectors->d +
+                                         n] *
                     (double)vectors
-                        ->queries[((layer * vectors->heads + head) * TOKENS + i) * vectors->d + n] *
-                    (double)vectors
-                        ->keys[((layer * vectors->key_heads + key_head) * TOKENS + j) * vectors->d +
+                        ->keys[((layer * vectors->key_heads + key_head) * LOOK_SCENE_TOKENS + j) *
+                                   vectors->d +
                                n];
             sum += weights[j] = exp((double)vectors->scale * score);
         }
         for (int64_t j = 0; j < end; j++) {
-            const float told = look->weights[(matrix * TOKENS + (size_t)i) * TOKENS + (size_t)j];
+            const float told =
+                look->weights[(matrix * LOOK_SCENE_TOKENS + (size_t)i) * LOOK_SCENE_TOKENS +
+                              (size_t)j];
             assert_true(fabs(weights[j] / sum - (double)told) <= 1e-5);
         }
     }
@@ -185,12 +149,13 @@ static void test_vectors_make_the_weights(void **state)
     (void)state;
     const char *const names[] = {"tiny_bert", "tiny_gpt2", "tiny_llama"};
     for (int model = 0; model < 3; model++) {
-        struct scene scene = open_scene(names[model]);
+        struct look_scene scene = look_scene_open(names[model]);
         struct look look = look_at(&scene, LOOK_PIECES, 0, true);
-        assert_int_equal(look.vectors.tokens, TOKENS);
+        assert_int_equal(look.vectors.tokens, LOOK_SCENE_TOKENS);
         assert_int_equal(look.vectors.layers, 2);
         double values = 0.0;
-        for (int64_t n = 0; n < 2 * look.vectors.key_heads * TOKENS * look.vectors.d; n++)
+        for (int64_t n = 0; n < 2 * look.vectors.key_heads * LOOK_SCENE_TOKENS * look.vectors.d;
+             n++)
             values += fabs((double)look.vectors.values[n]);
         assert_true(values > 0.1);
         for (size_t n = 2; n < HEADS; n++)
@@ -200,14 +165,14 @@ static void test_vectors_make_the_weights(void **state)
         look = look_at(&scene, LOOK_PIECES, 0, false);
         assert_null(look.vectors.queries);
         look_release(&look);
-        close_scene(&scene);
+        look_scene_close(&scene);
     }
 }
 
 static void test_units_alone(void **state)
 {
     (void)state;
-    struct scene scene = open_scene("tiny_bert");
+    struct look_scene scene = look_scene_open("tiny_bert");
     struct look look = look_at(&scene, LOOK_WORDS, 0, false), units;
     struct attn_error error;
     assert_true(look_name_units(&scene.encoding, LOOK_WORDS, false, &units, &error));
@@ -220,7 +185,7 @@ static void test_units_alone(void **state)
     assert_null(units.weights);
     look_release(&units);
     look_release(&look);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 /* The design's example: 30 layers of 9 heads over 8,192 tokens are 67 GiB of weights, 8 links a row

@@ -8,9 +8,8 @@
 #include "cmocka_test.h"
 #include "each_isa.h"
 #include "golden_language.h"
+#include "look_scene.h"
 #include "probe/look.h"
-#include "scratch_folder.h"
-#include "tiny_model.h"
 
 static void test_pieces_into_words(void **state)
 {
@@ -21,7 +20,7 @@ static void test_pieces_into_words(void **state)
     float *expected = case_numbers(case_field(one, "expected", "weights"), NULL);
     const int32_t group[] = {0, 1, 1, 2};
     float merged[9];
-    look_merge(weights, 4, group, 3, merged);
+    look_scene_merge(weights, 4, group, 3, merged);
     assert_near(merged, expected, 9, json_number_value(case_field(one, "tolerance", NULL)));
     free(weights);
     free(expected);
@@ -43,7 +42,7 @@ static void test_merge_keeps_sums(void **state)
             weights[i * TOKENS + j] /= sum;
     }
     const int32_t whole[TOKENS] = {0, 0, 1, 2, 2, 2, 2, 2, 3, 4, 4, 4, 4};
-    look_merge(weights, TOKENS, whole, UNITS, merged);
+    look_scene_merge(weights, TOKENS, whole, UNITS, merged);
     for (int i = 0; i < UNITS; i++) {
         double sum = 0.0;
         for (int j = 0; j < UNITS; j++)
@@ -52,7 +51,7 @@ static void test_merge_keeps_sums(void **state)
     }
 
     const int32_t part[TOKENS] = {-1, 0, 1, 1, 1, 2, 2, 2, 3, 4, 4, 4, -1};
-    look_merge(weights, TOKENS, part, UNITS, merged);
+    look_scene_merge(weights, TOKENS, part, UNITS, merged);
     for (int i = 0; i < UNITS; i++)
         for (int j = 0; j < UNITS; j++) {
             double sum = 0.0;
@@ -68,70 +67,18 @@ static void test_merge_keeps_sums(void **state)
         }
 }
 
-/* A model, and a text of it whose pieces make the words `words` (TOKEN_NO_WORD for added tokens).
- */
-struct scene {
-    struct model_source *source;
-    struct text_model *model;
-    struct compute compute;
-    struct encoding encoding;
-};
-
-static struct encoding make_encoding(const int32_t *ids, const int32_t *words, size_t count)
-{
-    struct encoding encoding = {.tokens = calloc(count, sizeof(struct token)),
-                                .token_count = count};
-    assert_non_null(encoding.tokens);
-    for (size_t t = 0; t < count; t++)
-        encoding.tokens[t] = (struct token){.id = ids[t], .word = words[t]};
-    return encoding;
-}
-
-static struct scene open_scene(const char *name)
-{
-    struct tiny_model tiny = tiny_model_read(name);
-    char *folder = tiny_model_save(&tiny);
-    struct scene scene = {.compute = make_compute(1)};
-    struct attn_error error;
-    if (!model_source_open(&scene.source, folder, &error) ||
-        !text_model_open(&scene.model, scene.source, &error))
-        fail_msg("%s", error.message);
-    scratch_folder_remove(folder);
-    tiny_model_free(&tiny);
-    const int32_t ids[] = {1, 5, 7, 3, 4, 2}, words[] = {-1, 0, 0, 1, 2, -1};
-    scene.encoding = make_encoding(ids, words, 6);
-    return scene;
-}
-
-static struct scene open_tiny_scene(void)
-{
-    return open_scene("tiny_bert");
-}
-
-static void close_scene(struct scene *scene)
-{
-    free(scene->encoding.tokens);
-    compute_destroy(&scene->compute);
-    text_model_close(scene->model);
-    model_source_close(scene->source);
-}
-
-static struct look look_at(const struct scene *scene, const struct look_head *heads, size_t count,
-                           enum look_unit unit, bool special)
+static struct look look_at(const struct look_scene *scene, const struct look_head *heads,
+                           size_t count, enum look_unit unit, bool special)
 {
     const struct look_settings settings = {
         .heads = heads, .head_count = count, .unit = unit, .special = special};
-    struct look look;
-    struct attn_error error;
-    if (!look_run(scene->model, &scene->compute, &scene->encoding, &settings, &look, &error))
-        fail_msg("%s", error.message);
-    return look;
+    return look_scene_run(scene, &settings);
 }
 
 static void test_units(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
+    struct look_scene scene = look_scene_open("tiny_bert");
     const struct look_head all = {LOOK_MEAN, LOOK_MEAN};
     const struct {
         enum look_unit unit;
@@ -155,14 +102,14 @@ static void test_units(void **state)
         }
         look_release(&look);
     }
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 /* Everything kept: each row sums to one. Added tokens left out: the same numbers, less to sum. */
 static void test_weights_really_used(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
+    struct look_scene scene = look_scene_open("tiny_bert");
     const struct look_head heads[] = {
         {LOOK_MEAN, LOOK_MEAN}, {1, LOOK_MEAN}, {0, 0}, {0, 1}, {1, 0}, {1, 1}};
     enum { COUNT = sizeof heads / sizeof heads[0] };
@@ -182,14 +129,14 @@ static void test_weights_really_used(void **state)
     }
     look_release(&whole);
     look_release(&part);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 /* Two heads that disagree stay two; a mean is theirs, wherever it stands among the requests. */
 static void test_means_are_of_the_heads(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
+    struct look_scene scene = look_scene_open("tiny_bert");
     const struct look_head heads[] = {{0, 0}, {0, LOOK_MEAN}, {0, 1}, {LOOK_MEAN, LOOK_MEAN},
                                       {1, 1}, {1, 0},         {0, 0}};
     struct look look = look_at(&scene, heads, 7, LOOK_PIECES, true);
@@ -207,13 +154,13 @@ static void test_means_are_of_the_heads(void **state)
     }
     assert_true(apart > 0.01);
     look_release(&look);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 static void test_heads_that_are_not_there(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
+    struct look_scene scene = look_scene_open("tiny_bert");
     const char *const whole = "the model has 2 layers of 2 heads, counted from 0: there is no L9H3";
     const struct {
         struct look_head head;
@@ -238,20 +185,21 @@ static void test_heads_that_are_not_there(void **state)
         assert_message(&error, cases[n].message);
         assert_null(look.weights);
     }
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 static void test_texts_that_do_not_fit(void **state)
 {
     (void)state;
-    struct scene scene = open_tiny_scene();
+    struct look_scene scene = look_scene_open("tiny_bert");
     const struct look_head all = {LOOK_MEAN, LOOK_MEAN};
     const struct look_settings settings = {.heads = &all, .head_count = 1, .special = true};
     struct look look;
     struct attn_error error;
     const int32_t ids[9] = {1, 2}, added[9] = {-1, -1}, words[9] = {0};
 
-    struct encoding empty = make_encoding(ids, added, 2), longer = make_encoding(ids, words, 9);
+    struct encoding empty = look_scene_encoding(ids, added, 2),
+                    longer = look_scene_encoding(ids, words, 9);
     assert_false(look_run(scene.model, &scene.compute, &empty, &settings, &look, &error));
     assert_message(&error, "no word");
     assert_false(look_run(scene.model, &scene.compute, &longer, &settings, &look, &error));
@@ -263,13 +211,13 @@ static void test_texts_that_do_not_fit(void **state)
     assert_message(&error, "no head");
     free(empty.tokens);
     free(longer.tokens);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 /* GPT-2 and Llama look back only: a later key's weight is exactly 0, and each row sums to one. */
 static void check_looking_back(const char *name, enum model_kind kind)
 {
-    struct scene scene = open_scene(name);
+    struct look_scene scene = look_scene_open(name);
     assert_int_equal(text_model_get_settings(scene.model)->kind, kind);
     const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {0, 1}, {1, 0}};
     struct look look = look_at(&scene, heads, 3, LOOK_PIECES, true);
@@ -284,7 +232,7 @@ static void check_looking_back(const char *name, enum model_kind kind)
         assert_true(fabs(sum - 1.0) <= 1e-6);
     }
     look_release(&look);
-    close_scene(&scene);
+    look_scene_close(&scene);
 }
 
 static void test_looking_back(void **state)
@@ -301,14 +249,14 @@ static void test_weights_of_language_models(void **state)
     const char *const names[] = {"gpt2", "bert"};
     for (int n = 0; n < 2; n++) {
         struct golden_language golden = golden_language_open(names[n]);
-        struct scene scene = {.compute = make_compute(1)};
+        struct look_scene scene = {.compute = make_compute(1)};
         struct attn_error error;
         assert_true(model_source_open(&scene.source, golden.directory, &error));
         assert_true(text_model_open(&scene.model, scene.source, &error));
         const int32_t words[12] = {0};
         enum { SEQUENCE = 2, TOKENS = 10 };
         assert_int_equal(packed_batch_length(&golden.batch.batch, SEQUENCE), TOKENS);
-        scene.encoding = make_encoding(golden.ids + golden.starts[SEQUENCE], words, TOKENS);
+        scene.encoding = look_scene_encoding(golden.ids + golden.starts[SEQUENCE], words, TOKENS);
 
         const struct text_model_settings *settings = text_model_get_settings(scene.model);
         float *expected = case_numbers(case_field(golden.file, "attention", NULL), NULL);
@@ -322,7 +270,7 @@ static void test_weights_of_language_models(void **state)
                 look_release(&look);
             }
         free(expected);
-        close_scene(&scene);
+        look_scene_close(&scene);
         golden_language_close(&golden);
     }
 }
@@ -335,8 +283,8 @@ static void test_weights_of_causal_models(void **state)
     const int32_t words[TOKENS] = {0};
     for (int n = 0; causal_golden_names[n]; n++) {
         struct causal_golden golden = causal_golden_open(causal_golden_names[n]);
-        struct scene scene = {.compute = make_compute(1),
-                              .encoding = make_encoding(golden.ids, words, TOKENS)};
+        struct look_scene scene = {.compute = make_compute(1),
+                                   .encoding = look_scene_encoding(golden.ids, words, TOKENS)};
         struct attn_error error;
         assert_true(text_model_open(&scene.model, golden.scene.source, &error));
         const int64_t heads = text_model_get_settings(scene.model)->heads;
@@ -349,14 +297,14 @@ static void test_weights_of_causal_models(void **state)
                 assert_near(look.weights, golden.attention + begin, TOKENS * TOKENS, 1e-6);
                 look_release(&look);
             }
-        close_scene(&scene);
+        look_scene_close(&scene);
         causal_golden_close(&golden);
     }
 }
 
 static bool look_once(void *user, struct attn_error *error)
 {
-    const struct scene *scene = user;
+    const struct look_scene *scene = user;
     const struct look_head heads[] = {{LOOK_MEAN, LOOK_MEAN}, {1, 1}};
     const struct look_settings settings = {.heads = heads, .head_count = 2};
     struct look look;
@@ -372,9 +320,9 @@ static void test_failing_allocations(void **state)
     (void)state;
     const char *const names[] = {"tiny_bert", "tiny_gpt2", "tiny_llama"};
     for (int n = 0; n < 3; n++) {
-        struct scene scene = open_scene(names[n]);
+        struct look_scene scene = look_scene_open(names[n]);
         assert_true(allocation_sweep(look_once, &scene) >= 8);
-        close_scene(&scene);
+        look_scene_close(&scene);
     }
 }
 
