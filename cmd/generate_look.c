@@ -1,15 +1,14 @@
 #include "generate_look.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "look_labels.h"
-#include "text/unicode.h"
+#include "text/encoding_extend.h"
 
 enum { NO_WORD = -1 };
 
-/* Tokens joined to words as the eye reads them. The pieces that a model writes need not be those
- * into which the tokenizer would split the same text, so that words come from what each says. */
+/* Tokens joined to words as the eye reads them, which are those of encoding_extend: the pieces that
+ * a model writes need not be those into which the tokenizer would split the same text. */
 struct words {
     size_t tokens;
     int32_t *of;    /* [tokens]: the word of each, or NO_WORD for what is left out */
@@ -26,85 +25,70 @@ static void words_release(struct words *words)
     free(words->of);
 }
 
-static int32_t token_at(const struct generate_look *look, size_t index)
+/* Of the prompt and of what was written: `text` is what they say. */
+static bool encode(const struct generate_look *look, struct encoding *encoding,
+                   struct attn_buffer *text, struct attn_error *error)
 {
-    size_t prompt = look->prompt->count;
-    return index < prompt ? look->prompt->ids[index] : look->written->ids[index - prompt];
+    const struct tokenizer *tokenizer = look->generator->session.tokenizer;
+    return encoding_extend(encoding, tokenizer, look->prompt->ids, look->prompt->count, text,
+                           error) &&
+           encoding_extend(encoding, tokenizer, look->written->ids, look->written->count, text,
+                           error);
 }
 
-/* As byte-level pre-tokenizers split: at spaces, and where letters, numbers and signs meet. `text`
- * is the word so far, `before` the kind of the character that stands before the piece. */
-static bool begins_word(const struct attn_buffer *piece, const struct attn_buffer *text,
-                        enum unicode_kind before)
+static bool is_special(const struct tokenizer *tokenizer, int32_t id, bool *special,
+                       struct attn_error *error)
 {
-    size_t next;
-    if (((unsigned char)piece->data[0] & 0xC0) == 0x80)
-        return false; /* the rest of a character */
-    if (text->size == 1 && text->data[0] == ' ')
-        return piece->data[0] == ' ';
-    enum unicode_kind first = unicode_kind_of(utf8_decode(piece->data, piece->size, 0, &next));
-    return first == UNICODE_SPACE || first != before;
-}
-
-static enum unicode_kind last_kind(const struct attn_buffer *piece)
-{
-    size_t next, last = utf8_previous(piece->data, piece->size);
-    return unicode_kind_of(utf8_decode(piece->data, piece->size, last, &next));
-}
-
-/* Ends the word whose text was collected. */
-static bool end_word(struct words *words, struct attn_buffer *text)
-{
-    if (text->size == 0)
-        return true;
-    words->labels[words->count] = look_label_word(text->data, text->size);
-    attn_buffer_clear(text);
-    return words->labels[words->count++] != NULL;
+    struct attn_buffer said = {0};
+    const bool done = tokenizer_decode(tokenizer, &id, 1, &said, error);
+    *special = said.size == 0;
+    attn_buffer_release(&said);
+    return done;
 }
 
 /* The words of all tokens; words->of and words->labels have room for one a token. Special tokens
  * are left out, and so is the word at the first position: heads rest their attention there when
  * nothing concerns them (G. Xiao et al., "Efficient Streaming Language Models with Attention Sinks"
  * (2023)), half of all in the mean, beside which nothing else could be seen. */
-static bool split(const struct generate_look *look, struct words *words, struct attn_buffer *text,
-                  struct attn_buffer *piece, struct attn_error *error)
+static bool split(const struct generate_look *look, const struct encoding *encoding,
+                  const struct attn_buffer *text, struct words *words, struct attn_error *error)
 {
-    const struct tokenizer *tokenizer = look->generator->session.tokenizer;
-    enum unicode_kind before = UNICODE_SPACE;
-    bool is_rest = true; /* of attention: within the word at the first position */
-    for (size_t i = 0; i < words->tokens; i++) {
-        const int32_t id = token_at(look, i);
-        attn_buffer_clear(piece);
-        if (!tokenizer_decode(tokenizer, &id, 1, piece, error))
-            return false;
-        const bool is_special = piece->size == 0, is_written_first = i == look->prompt->count;
-        if (is_special || is_written_first || begins_word(piece, text, before)) {
-            if (!end_word(words, text))
-                return attn_error_memory(error);
-            is_rest = i == 0;
-        }
-        if (is_written_first)
+    int32_t place = NO_WORD;
+    for (size_t t = 0; t < words->tokens; t++) {
+        const struct token *token = &encoding->tokens[t];
+        const struct word *word = &encoding->words[token->word];
+        if (t == look->prompt->count)
             words->written = words->count;
-        const bool is_left_out = is_special || is_rest;
-        words->of[i] = is_left_out ? NO_WORD : (int32_t)words->count;
-        if (!is_left_out)
-            attn_buffer_add(text, piece->data, piece->size);
-        before = is_special ? UNICODE_SPACE : last_kind(piece);
+        if (t == 0 || token->word != token[-1].word) {
+            bool special;
+            if (!is_special(look->generator->session.tokenizer, token->id, &special, error))
+                return false;
+            place = t == 0 || special ? NO_WORD : (int32_t)words->count;
+            if (place != NO_WORD) {
+                char *label = look_label_word(text->data + word->begin, word->end - word->begin);
+                if (!label)
+                    return attn_error_memory(error);
+                words->labels[words->count++] = label;
+            }
+        }
+        words->of[t] = place;
     }
-    return (end_word(words, text) && !text->failed) || attn_error_memory(error);
+    return true;
 }
 
 static bool words_make(const struct generate_look *look, struct words *words,
                        struct attn_error *error)
 {
-    struct attn_buffer text = {0}, piece = {0};
+    struct encoding encoding = {0};
+    struct attn_buffer text = {0};
     *words = (struct words){.tokens = look->prompt->count + look->written->count};
     words->of = calloc(words->tokens, sizeof *words->of);
     words->labels = calloc(words->tokens, sizeof *words->labels);
-    bool done = words->of && words->labels ? split(look, words, &text, &piece, error)
-                                           : attn_error_memory(error);
+    bool done = (words->of && words->labels) || attn_error_memory(error);
+    done = done && encode(look, &encoding, &text, error) &&
+           split(look, &encoding, &text, words, error);
+    encoding_release(&encoding);
     attn_buffer_release(&text);
-    attn_buffer_release(&piece);
     if (done && words->written == words->count)
         done = attn_error_set(error, "--look: no word was written that could look back");
     return done;

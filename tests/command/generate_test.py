@@ -141,6 +141,14 @@ def a_picture_has_a_row_for_each_written_word():
         assert head["weights"][0][3] == 0 or len(rows[0]) > 1
 
 
+def words_of_a_picture_are_read_across_tokens():
+    """Each byte is a token here: letters of several bytes are letters as any other."""
+    path = FOLDER / "letters.json"
+    generate("-s", "3", "--temp", "2", "-n", "8", "--look", str(path), "the é! aé مرحبا、way")
+    columns = json.loads(path.read_text())["columns"]
+    assert columns[:6] == ["é", "!", "aé", "مرحبا", "、", "way"], columns
+
+
 def a_picture_is_written_in_each_form():
     for suffix in ["html", "svg", "png", "npy"]:
         path = FOLDER / f"written.{suffix}"
@@ -238,6 +246,7 @@ tap.run([
     a_full_context_is_told,
     caches_of_fewer_bits_are_near,
     a_picture_has_a_row_for_each_written_word,
+    words_of_a_picture_are_read_across_tokens,
     a_picture_is_written_in_each_form,
     special_spellings_are_read_but_not_from_a_user,
     chat_writes_the_template,
