@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heads_texts.h"
 #include "output.h"
 #include "probe/dependency_sentence.h"
 
@@ -39,9 +40,7 @@ static bool encode_sentence(const struct evaluation *evaluation, size_t n, struc
         !tokenizer_encode(evaluation->session->tokenizer, &input, encoding, error))
         return false;
     session_tell_dropped("heads", name, encoding);
-    free(encoding->words);
-    encoding->words = NULL;
-    encoding->word_count = 0;
+    heads_drop_words(encoding);
     const size_t positions = (size_t)evaluation->session->settings.positions;
     if (encoding->token_count > positions)
         return attn_error_set(error, "%s: the sentence has %zu tokens, the model has %zu positions",

@@ -86,14 +86,6 @@ static bool list_folder(const char *folder, struct path_list *list, struct attn_
     return true;
 }
 
-/* Scores have no use for words, which are most of an encoding's memory. */
-static void drop_words(struct encoding *encoding)
-{
-    free(encoding->words);
-    encoding->words = NULL;
-    encoding->word_count = 0;
-}
-
 static bool fit(const struct session *session, const char *name, bool truncate,
                 struct encoding *encoding, struct attn_error *error)
 {
@@ -122,7 +114,7 @@ static bool add_text(const struct shared_options *source, bool truncate,
     bool done = session_encode(session, &input.texts[0], name, NULL, &encoding, error);
     if (done) {
         session_tell_dropped("heads", name, &encoding);
-        drop_words(&encoding);
+        heads_drop_words(&encoding);
         done = fit(session, name, truncate, &encoding, error);
         texts->encodings[texts->count++] = encoding;
     }
@@ -152,6 +144,13 @@ bool heads_texts_read(const struct heads_options *options, const struct session 
     }
     path_list_release(&list);
     return done;
+}
+
+void heads_drop_words(struct encoding *encoding)
+{
+    free(encoding->words);
+    encoding->words = NULL;
+    encoding->word_count = 0;
 }
 
 void heads_texts_release(struct heads_texts *texts)

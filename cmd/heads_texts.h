@@ -23,4 +23,7 @@ bool heads_texts_repeat(const struct heads_options *options, const struct sessio
                         struct heads_texts *texts, struct attn_error *error);
 void heads_texts_release(struct heads_texts *texts);
 
+/* Scores have no use for the words of an encoding, which are most of its memory. */
+void heads_drop_words(struct encoding *encoding);
+
 #endif
