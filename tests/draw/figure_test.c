@@ -6,23 +6,7 @@
 #include "cmocka_test.h"
 #include "draw/color_scale.h"
 #include "draw/map_check.h"
-
-static const char *const words[] = {"a", "b", "c"};
-static const float causal[] = {1, 0, 0, 0.5f, 0.5f, 0, 0.7f, 0.2f, 0.1f};
-static const struct map_panel panel = {4, 7, causal, NULL};
-
-static struct attention_map map_of_three(void)
-{
-    return (struct attention_map){.model = "m",
-                                  .rows = 3,
-                                  .columns = 3,
-                                  .row_labels = words,
-                                  .row_label_count = 3,
-                                  .column_labels = words,
-                                  .column_label_count = 3,
-                                  .panels = &panel,
-                                  .panel_count = 1};
-}
+#include "small_map.h"
 
 static void assert_refused(const struct attention_map *map, const char *words_of_message)
 {

@@ -9,25 +9,10 @@
 #include "draw/base64.h"
 #include "draw/page_weights.h"
 #include "draw/strongest.h"
+#include "small_map.h"
 
-static const char *const words[] = {"a", "b", "c"};
-static const float causal[] = {1, 0, 0, 0.5f, 0.5f, 0, 0.75f, 0.125f, 0.125f};
 static const float numbers[12] = {1, -2, 3};
 static const size_t row_tokens[] = {0, 1, 2}, row_token_counts[] = {1, 1, 1};
-static const struct map_panel panel = {4, 7, causal, NULL};
-
-static struct attention_map map_of_three(void)
-{
-    return (struct attention_map){.model = "m",
-                                  .rows = 3,
-                                  .columns = 3,
-                                  .row_labels = words,
-                                  .row_label_count = 3,
-                                  .column_labels = words,
-                                  .column_label_count = 3,
-                                  .panels = &panel,
-                                  .panel_count = 1};
-}
 
 static struct map_vectors vectors_of_three(void)
 {
