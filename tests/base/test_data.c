@@ -21,6 +21,8 @@ json_t *test_data_json(const char *name)
     json_t *value = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &problem);
     if (!value)
         fail_msg("%s: line %d: %s", path, problem.line, problem.text);
+    if (json_array_size(value) + json_object_size(value) == 0)
+        fail_msg("%s: has nothing to compare with", path);
     free(path);
     return value;
 }

@@ -7,7 +7,8 @@
 /* The path of tests/data/NAME, newly allocated. */
 char *test_data_path(const char *name);
 
-/* tests/data/NAME, read as JSON; release with json_decref. */
+/* tests/data/NAME, read as JSON; release with json_decref. An empty list or object fails the test:
+ * a loop over it would compare nothing, and pass. */
 json_t *test_data_json(const char *name);
 
 #endif

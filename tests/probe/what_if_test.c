@@ -171,6 +171,7 @@ static void check_effects(const struct what_if_effects *effects, const json_t *e
     if (!embedding)
         return;
     const json_t *tokens = case_field(entry, "tokens", NULL);
+    assert_int_equal(json_array_size(tokens), json_array_size(case_field(entry, "ids", NULL)));
     assert_close(effects->embedding_distance, json_number_value(embedding), 2e-6, "embedding");
     for (size_t t = 0; t < json_array_size(tokens); t++)
         assert_close(effects->token_distances[t], json_number_value(json_array_get(tokens, t)),
