@@ -23,6 +23,7 @@ struct work {
     struct look_labels labels;
     const bool *rows;              /* [labels.count]: what --from chooses, or NULL */
     struct what_if_change *change; /* NULL: the model is as it is */
+    const char *model;             /* its name, and what is changed of it */
 };
 
 /* The matrices of one run of the model. */
@@ -99,7 +100,7 @@ static bool look_and_show(const struct work *work, const struct wanted *wanted, 
         look_renormalize(&look, wanted->head_count);
 
     const struct look_map_settings about = {
-        .model = work->session->name,
+        .model = work->model,
         .texts = work->texts,
         .heads = wanted->heads,
         .head_count = wanted->head_count,
@@ -118,6 +119,8 @@ static bool look_and_show(const struct work *work, const struct wanted *wanted, 
     return done;
 }
 
+/* A page of a changed model has no vectors: a weight that is cut, or the output of a head that is
+ * not there, is not what they make. */
 static bool write_page(const struct work *work, struct attn_error *error)
 {
     const struct text_model_settings *model = &work->session->settings;
@@ -125,7 +128,8 @@ static bool write_page(const struct work *work, struct attn_error *error)
     struct look_head *all = NULL;
     struct wanted wanted = {.heads = work->options->heads,
                             .head_count = work->options->head_count,
-                            .vectors = look_page_vectors(model, work->encoding->token_count)};
+                            .vectors = !work->change &&
+                                       look_page_vectors(model, work->encoding->token_count)};
     if (!work->options->heads_are_named) {
         size_t count;
         all = look_page_heads(model, work->options->measure, &count);
@@ -166,20 +170,33 @@ static bool show_attention(const struct work *work, struct attn_error *error)
     return look_and_show(work, &wanted, json ? print_json : print_lines, error);
 }
 
+/* What is drawn of a changed model says so, or it would be taken for the model's own. */
+static bool name_change(struct work *work, const struct look_what_if *made,
+                        struct attn_buffer *name, struct attn_error *error)
+{
+    attn_buffer_format(name, "%s if ", work->session->name);
+    look_what_if_tell(work->options, made, name);
+    work->model = name->data;
+    return !name->failed || attn_error_memory(error);
+}
+
 static bool show_change(struct work *work, const struct look *units, struct attn_error *error)
 {
     const struct look_options *options = work->options;
     struct look_what_if made;
+    struct attn_buffer name = {0};
     if (!look_what_if_make(options, units, &work->labels, work->encoding, &made, error))
         return false;
     bool done = what_if_change_create(&work->change, &made.what_if, &work->session->settings,
                                       work->encoding, error) &&
+                name_change(work, &made, &name, error) &&
                 (!options->draw || show_attention(work, error)) &&
                 ((options->draw && !options->shared.json) ||
                  look_what_if_print(options, work->session, units, &work->labels, work->texts,
                                     work->encoding, &made, error));
     what_if_change_destroy(work->change);
     look_what_if_release(&made);
+    attn_buffer_release(&name);
     return done;
 }
 
@@ -215,7 +232,12 @@ static bool look_at(const struct look_options *options, struct session *session,
                               "the text has %zu tokens, the model has %lld positions: shorten it",
                               encoding->token_count, (long long)session->settings.positions);
     struct work work = {
-        .options = options, .session = session, .texts = texts, .encoding = encoding};
+        .options = options,
+        .session = session,
+        .texts = texts,
+        .encoding = encoding,
+        .model = session->name,
+    };
     struct look units;
     if (!look_name_units(encoding, options->unit, options->special, &units, error))
         return false;

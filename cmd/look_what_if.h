@@ -2,6 +2,7 @@
 #ifndef ATTN_CMD_LOOK_WHAT_IF_H
 #define ATTN_CMD_LOOK_WHAT_IF_H
 
+#include "base/buffer.h"
 #include "look_labels.h"
 #include "look_options.h"
 #include "probe/what_if.h"
@@ -25,6 +26,10 @@ bool look_what_if_make(const struct look_options *options, const struct look *lo
                        const struct look_labels *labels, const struct encoding *encoding,
                        struct look_what_if *made, struct attn_error *error);
 void look_what_if_release(struct look_what_if *made);
+
+/* Appends the change in words, as they follow "if": "L4H7 were not there, and …". */
+void look_what_if_tell(const struct look_options *options, const struct look_what_if *what_if,
+                       struct attn_buffer *out);
 
 /* Runs the model with and without the change, and prints what changed: lines, or JSON. The
  * session's text model is open. texts[0] is the text, texts[1] the pair. */

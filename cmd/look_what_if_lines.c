@@ -47,12 +47,12 @@ static void add_ablations(const struct look_options *options, struct attn_buffer
 }
 
 /* "\"it\" did not see \"robot\" in L4H7" */
-static void add_cuts(const struct what_if_report *report, struct attn_buffer *out)
+static void add_cuts(const struct look_options *options, const struct look_what_if *what_if,
+                     struct attn_buffer *out)
 {
-    const struct look_options *options = report->options;
     for (size_t n = 0; n < options->cut_count; n++) {
         const char *cut = options->cuts[n];
-        const size_t size = report->what_if->query_sizes[n];
+        const size_t size = what_if->query_sizes[n];
         add_separator(n, options->cut_count, out);
         add_quoted(cut, size, out);
         attn_buffer_add_text(out, " did not see ");
@@ -67,16 +67,22 @@ static void add_cuts(const struct what_if_report *report, struct attn_buffer *ou
     }
 }
 
+void look_what_if_tell(const struct look_options *options, const struct look_what_if *what_if,
+                       struct attn_buffer *out)
+{
+    if (options->ablated_count > 0)
+        add_ablations(options, out);
+    if (options->ablated_count > 0 && options->cut_count > 0)
+        attn_buffer_add_text(out, ", and ");
+    if (options->cut_count > 0)
+        add_cuts(options, what_if, out);
+}
+
 static void add_question(const struct what_if_report *report, struct attn_buffer *out)
 {
     add_bold(true, out);
     attn_buffer_add_text(out, "what if ");
-    if (report->options->ablated_count > 0)
-        add_ablations(report->options, out);
-    if (report->options->ablated_count > 0 && report->options->cut_count > 0)
-        attn_buffer_add_text(out, ", and ");
-    if (report->options->cut_count > 0)
-        add_cuts(report, out);
+    look_what_if_tell(report->options, report->what_if, out);
     add_bold(false, out);
     attn_buffer_add_text(out, "\n");
 }

@@ -175,6 +175,20 @@ def pictures_are_of_the_changed_model():
     assert first[1] != changed[1] and len(queries) >= 2 and len(keys) >= 4
 
 
+def pictures_say_what_is_changed():
+    """And a page does not show how a weight is made: queries and keys alone no longer tell."""
+    told = ' if L1H2 were not there, and "it" did not see "robot"'
+    made = {}
+    for suffix in ["json", "html", "svg"]:
+        path = FOLDER / f"changed.{suffix}"
+        succeeds("look", "-m", gpt2(), "--ablate", "L1H2", "--cut", "it:robot", "-o", str(path), SENTENCE)
+        made[suffix] = path.read_text()
+    assert json.loads(made["json"])["model"].endswith(told)
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', made["html"], re.DOTALL)[1])
+    assert data["model"].endswith(told) and data["vectors"] is None and not data["vectorsLeftOut"], data["model"]
+    assert re.search(r"<title>Attention in \S+ if L1H2 were not there", made["svg"])
+
+
 def both_a_picture_and_json():
     path = FOLDER / "both.svg"
     found = what_if("-m", gpt2(), "-o", str(path), "--ablate", "L0", SENTENCE)
@@ -223,6 +237,7 @@ tap.run([
     lines_of_a_causal_model,
     unchanged_where_nothing_was_there,
     pictures_are_of_the_changed_model,
+    pictures_say_what_is_changed,
     both_a_picture_and_json,
     a_colon_may_be_a_word,
     a_model_without_the_head_says_so,
