@@ -114,6 +114,13 @@ static void add_cell(const char *shown, size_t size, size_t width, struct attn_b
         attn_buffer_format(out, "%*s", (int)(width - columns), "");
 }
 
+/* A small one by its magnitude, so that it can be told from nothing. */
+static void add_distance(double distance, struct attn_buffer *out)
+{
+    const bool small = distance != 0 && fabs(distance) < 0.0005;
+    attn_buffer_format(out, small ? "%.1e" : "%.4f", distance);
+}
+
 /* A change of less than half of the last decimal has no sign. */
 static void add_change(double change, struct attn_buffer *out)
 {
@@ -142,7 +149,9 @@ static void add_words(const struct what_if_report *report, const struct what_if_
         attn_buffer_format(out, "%8.3f%8.3f", word->before, word->after);
         add_change(word->after - word->before, out);
     }
-    attn_buffer_format(out, "%*sdivergence %.4f nats\n", INDENT, "", place->divergence);
+    attn_buffer_format(out, "%*sdivergence ", INDENT, "");
+    add_distance(place->divergence, out);
+    attn_buffer_add_text(out, " nats\n");
     out->failed = out->failed || label.failed;
     attn_buffer_release(&label);
 }
@@ -177,7 +186,9 @@ static void add_moves(const struct what_if_report *report, struct attn_buffer *o
             if (pass == 0)
                 continue;
             add_cell(label.data ? label.data : "", label.size, width, out);
-            attn_buffer_format(out, "  %.4f\n", report->moves[n].distance);
+            attn_buffer_add_text(out, "  ");
+            add_distance(report->moves[n].distance, out);
+            attn_buffer_add_text(out, "\n");
         }
     out->failed = out->failed || shown.failed || label.failed;
     attn_buffer_release(&shown);
@@ -195,8 +206,9 @@ void what_if_report_lines(const struct what_if_report *report, struct attn_buffe
         return;
     attn_buffer_add_text(out, "\n");
     add_heading("the embedding", 0, out);
-    attn_buffer_format(out, " moves by %.4f (1 \xe2\x88\x92 cos)\n",
-                       report->effects.embedding_distance);
+    attn_buffer_add_text(out, " moves by ");
+    add_distance(report->effects.embedding_distance, out);
+    attn_buffer_add_text(out, " (1 \xe2\x88\x92 cos)\n");
     if (report->move_count == 0)
         return;
     add_heading("the words that move most", 0, out);

@@ -103,6 +103,16 @@ def lines_of_a_bert():
     assert "\x1b" not in in_terminal("look", "-m", str(MASKED), "--ablate", "L0", OPEN, NO_COLOR="1")
 
 
+def small_changes_are_told_from_nothing():
+    options = ["-m", str(model()), "--cut", "it:robot", "--head", "L4H7", SENTENCE]
+    found = what_if(*options)
+    assert 0 < found["embedding_distance"] < 0.00005
+    lines = succeeds("look", *options).splitlines()
+    printed = [lines[2].split()[4], *(line.split()[-1] for line in lines[4:])]
+    for text, number in zip(printed, [found["embedding_distance"], *(word["distance"] for word in found["words"])]):
+        close(float(text), number, max(abs(number) / 15, 1e-12))
+
+
 def a_causal_model_tells_the_next_word():
     found = what_if("-m", gpt2(), "--ablate", "L0H2", "--top", "262", SENTENCE)
     assert found["embedding_distance"] is None and found["words"] == []
@@ -233,6 +243,7 @@ tap.run([
     a_word_moves_as_the_mean_of_its_pieces,
     the_change_is_told,
     lines_of_a_bert,
+    small_changes_are_told_from_nothing,
     a_causal_model_tells_the_next_word,
     lines_of_a_causal_model,
     unchanged_where_nothing_was_there,
