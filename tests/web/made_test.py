@@ -259,6 +259,7 @@ def another_measure_is_told_from_the_weight():
     READER.show(PAGES.of_text(SENTENCE, "--measure", "norm"), "#heads=L5H0&word=q7")
     go(4)
     assert "another measure: norm" in READER.text(".made-check")
+    assert "norm of what the key adds, as a share of the row" in READER.text(".legend-title")
     READER.show(PAGES.of_text(SENTENCE, "--measure", "rollout"), "#word=q7")  # without heads
     assert not READER.browser.execute('return document.querySelector(".made").checkVisibility()')
 
@@ -267,9 +268,9 @@ def what_cannot_be_walked_through_is_said():
     hint = ".made-hint"
     address = PAGES.of_vectors(WORDS)
     READER.show(address)
-    assert "Lock a word" in READER.text(hint)
+    assert "Choose one head" in READER.text(hint)
     READER.show(address, "#heads=L0H0.L0H1&word=q3")
-    assert "Lock a word" in READER.text(hint)
+    assert "Choose one head" in READER.text(hint)
     assert not READER.browser.execute('return document.querySelector(".made-body").checkVisibility()')
     READER.show(PAGES.of_vectors(long_text(300).split(), layers=6, heads=12, key_heads=12, d=64), "#word=q3")
     assert "too long" in READER.text(hint)

@@ -68,6 +68,8 @@ def a_typed_text_is_seen():
     browser = open_form()
     assert browser.execute('return document.querySelector(".ask").checkVisibility()')
     assert not browser.execute('return document.querySelector(".page").checkVisibility()')
+    assert "which word looks at which" in READER.text(".ask-about")
+    assert browser.name(browser.active()) == "Text"  # may be typed into at once
     ask(SENTENCE, "Enter", holding=["Control"])
     done(11)
     assert " ".join(READER.words()) == f"{SENTENCE[:-1]} ."

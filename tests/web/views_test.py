@@ -190,6 +190,22 @@ def keys_walk_the_head_view():
     assert READER.fragment()["word"] == "k4"
 
 
+def fingers_have_room():
+    """Where the pointer is a finger, what is pressed is large enough for one."""
+    browser = READER.browser
+    browser.cdp("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=1)
+    try:
+        show("#heads=L0H0")
+        sizes = browser.execute("""return [...document.querySelectorAll(".bar .button, .bar select, .head-toggle, .check")]
+            .filter((item) => item.checkVisibility()).map((item) => item.getBoundingClientRect().height)""")
+        assert len(sizes) >= 7 and min(sizes) >= 36, sizes
+        for view in ("head", "model", "matrix"):
+            browser.click(READER.tab(view))
+            assert "tap" in READER.text(".read-out .hint"), view
+    finally:
+        browser.cdp("Emulation.setTouchEmulationEnabled", enabled=False)
+
+
 def keys_and_clicks_open_heads_of_the_model_view():
     browser = show("#view=model")
     names = browser.execute('return [...document.querySelectorAll(".picture")].map((picture) => picture.getAttribute("aria-label"))')
@@ -257,6 +273,7 @@ run(
         weak_links_are_left_out,
         the_fragment_brings_back_the_view,
         keys_walk_the_head_view,
+        fingers_have_room,
         keys_and_clicks_open_heads_of_the_model_view,
         rows_are_queries,
         pointer_and_keys_read_cells_of_the_matrix,

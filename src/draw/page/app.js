@@ -15,6 +15,7 @@ class AttentionPage {
     const data = JSON.parse(this.find(".attention-map-data").textContent);
     if (root.hasAttribute("data-ask")) this.ask = new AskForm(this.find(".ask"), (answer) => this.open(answer));
     this.find(".ask").hidden = !this.ask;
+    this.ask?.invite();
     if (data) this.open(data);
   }
 

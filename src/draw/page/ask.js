@@ -36,6 +36,11 @@ class AskForm {
     this.ask();
   }
 
+  // Where nothing is asked for yet, the text waits for what is typed.
+  invite() {
+    if (!this.asked) this.text.focus();
+  }
+
   question(read) {
     const question = { text: read("text"), measure: read("measure") };
     const measures = [...this.measure.options].map((option) => option.value);
@@ -80,6 +85,7 @@ class AskForm {
       else fragment.delete(key);
     }
     history.replaceState(null, "", `#${fragment}`);
+    this.form.querySelector(".ask-about").hidden = true;
     this.onData(data);
     const words = data.rows.length - data.rowSpecial.length;
     this.status.textContent = words === 1 ? "1 word." : `${words} words.`;

@@ -138,7 +138,7 @@ class Controls {
     input.addEventListener("keydown", (event) => this.press(event, panel));
     const text = buildElement("span", { textContent: this.shortName(about, state.groups[state.group].layer !== null) });
     text.style.borderStyle = ["solid", "dashed", "dotted"][this.round(panel)];
-    const title = `${spellPanel(about)}; double-click: alone`;
+    const title = `${spellPanel(about)}; double-click or Enter: alone`;
     const label = buildElement("label", { className: "head-toggle", title }, input, text);
     label.style.setProperty("--head", this.color(panel));
     label.addEventListener("dblclick", (event) => { event.preventDefault(); this.haveAlone(panel); });

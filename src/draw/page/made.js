@@ -55,7 +55,8 @@ class MadeStrip {
 
   hide() {
     this.section.hidden = !this.vectors && !(this.hasHeads && this.page.data.vectorsLeftOut);
-    this.say("Lock a word, with one head alone, to walk through how its weights are made.");
+    this.say("Choose one head of a layer, and click a word that looks: "
+      + "here you see step by step how its weights are made.");
   }
 
   say(sentence) {
@@ -135,8 +136,10 @@ class MadeStrip {
     const output = this.line("td", STEP_VALUE, [["output for ", label()], [], [], [], [],
       [this.strip(made.output, this.largestOf("values"), `output for ${this.vectors.tokens[this.token]}`)]]);
     const which = rest ? `The ${order.length} strongest of ${made.weights.length} keys` : "All keys";
+    const hasPieces = this.vectors.rowTokenCounts.some((count) => count > 1);
+    const pieces = hasPieces ? " A word in pieces has a key for each." : "";
     const caption = buildElement("p", { className: "made-caption",
-      textContent: `${which}; the formula follows the chosen one.` });
+      textContent: `${which}; the formula follows the chosen one.${pieces}` });
     caption.dataset.from = STEP_KEY;
     return buildElement("div", { className: "made-keys" }, caption, buildElement("table", {},
       buildElement("thead", {}, head), buildElement("tbody", {}, query, ...keys, ...(rest ? [others] : []), output)));
@@ -248,7 +251,7 @@ class MadeStrip {
       [["Scores grow with the count of numbers, so they are scaled."],
         [`s = ${spellNumber(made.scores[key])} × ${root}${spellNumber(scale, 4)} = ${spellNumber(made.scaled[key])}`]],
       [["Softmax makes weights that are above 0 and add up to 1. ",
-        `m = ${spellNumber(made.largest)} is the largest of ${made.weights.length} scores, `,
+        `m = ${spellNumber(made.largest)} is the largest of the ${made.weights.length} scaled scores, `,
         `l = ${spellNumber(made.sum)} the sum of e^(s − m) over them.`],
       [`e^(s − m)/l = e^(${spellNumber(made.scaled[key])} − ${spellFactor(made.largest)})/${spellNumber(made.sum)} = `,
         spellNumber(made.weights[key], 3)]],

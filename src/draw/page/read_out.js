@@ -2,6 +2,7 @@
 
 const RANKED = 8;
 const PLACES_FROM = 40; // words
+const WEIGHT = "attention weight"; // the measure of a page that has no other
 
 class ReadOut {
   constructor(app) {
@@ -43,11 +44,12 @@ class ReadOut {
 
   hint(isKnown) {
     const { view, word } = this.app.state;
-    if (view === "model") return "Point at a head to see its name; click to open it, Space to add it to those shown.";
+    if (view === "model")
+      return "Point at a head to see its name; a click, a tap or Enter opens it, Space adds it to those shown.";
     if (isKnown) return word ? "Locked. Escape, or a click on it, unlocks." : "";
     return view === "head"
-      ? "Point at a word, or walk with the arrow keys; click or Enter locks it."
-      : "Point at a cell, or walk with the arrow keys; click or Enter locks it.";
+      ? "Point at a word, or walk with the arrow keys; a click, a tap or Enter locks it."
+      : "Point at a cell, or walk with the arrow keys; a click, a tap or Enter locks it.";
   }
 
   showWeight(panels, word, key) {
@@ -118,7 +120,8 @@ class ReadOut {
   showLegend(largest) {
     const { page, colors, state } = this.app;
     const { measure, strongest, share, hasNotANumber } = page.data;
-    const name = measure ?? "attention weight";
+    // All measures but the weight are parts of their row.
+    const name = measure === null ? "attention weight" : `${measure}, as a share of the row`;
     const find = (selector) => this.legend.querySelector(selector);
     const isLines = state.view === "head";
     find(".legend-title").textContent = isLines
