@@ -264,6 +264,24 @@ def another_measure_is_told_from_the_weight():
     assert not READER.browser.execute('return document.querySelector(".made").checkVisibility()')
 
 
+def the_focus_goes_back_to_the_word():
+    """What had it goes away with the lock."""
+    browser = READER.browser
+    for view, role in (("head", "option"), ("matrix", None), ("model", "gridcell")):
+        READER.show(PAGES.of_vectors(WORDS), f"#heads=L0H0&word=q3&view={view}")
+        browser.execute('document.querySelector(".made-steps button[aria-current]").focus()')
+        browser.press("ArrowRight", "Escape")
+        assert "word" not in READER.fragment()
+        focus = 'return document.querySelector(`.view[data-view=${arguments[0]}]`).contains(document.activeElement)'
+        assert browser.execute(focus, view), view
+        assert role in (None, browser.role(browser.active())), view
+    READER.show(PAGES.of_vectors(WORDS), "#heads=L0H0&word=q3")
+    browser.execute('document.querySelector(".ranking button").focus()')
+    browser.press("Escape")
+    assert browser.execute("return document.activeElement.dataset.row") == "3"
+    assert browser.console() == []
+
+
 def what_cannot_be_walked_through_is_said():
     hint = ".made-hint"
     address = PAGES.of_vectors(WORDS)
@@ -293,6 +311,7 @@ run(
         strips_of_two_maps_are_apart,
         numbers_that_are_none_are_said,
         another_measure_is_told_from_the_weight,
+        the_focus_goes_back_to_the_word,
         what_cannot_be_walked_through_is_said,
     ],
 )

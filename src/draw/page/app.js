@@ -28,7 +28,7 @@ class AttentionPage {
     addEventListener("hashchange", () => this.page && this.readState());
     addEventListener("resize", () => this.page && this.view.resize());
     this.root.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.page && this.state.word) this.lock(null);
+      if (event.key === "Escape" && this.page && this.state.word) this.unlock();
     });
     const tabs = this.tabs();
     tabs.forEach((tab, i) => {
@@ -125,6 +125,14 @@ class AttentionPage {
     this.state.write();
     this.showWord();
     this.announce(word ? this.readOut.sentence(this.panels, word) : "unlocked");
+  }
+
+  // What goes away with the lock may have the focus: the word it was about gets it.
+  unlock() {
+    const { word } = this.state;
+    const isLost = [".made", ".read-out"].some((part) => this.find(part).contains(document.activeElement));
+    this.lock(null);
+    if (isLost) this.view.takeFocus(word);
   }
 
   isLocked({ side, index }) {

@@ -209,6 +209,10 @@ class HeadView {
     bringIntoSight(this.scroller, this.itemOf(word));
   }
 
+  takeFocus(word) {
+    this.itemOf(word)?.focus();
+  }
+
   toggle(word) {
     if (word) this.app.lock(this.app.isLocked(word) ? null : word);
   }

@@ -229,6 +229,10 @@ class MatrixView {
     for (const band of [this.rowBand, this.columnBand]) band.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
+  takeFocus() {
+    this.field.focus();
+  }
+
   // The cell of the chosen word and this one.
   reach({ side, index }) {
     const { chosen } = this.app;

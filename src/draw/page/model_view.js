@@ -132,6 +132,10 @@ class ModelView {
 
   // Keys.
 
+  takeFocus() {
+    this.cells.find((cell) => cell.tabIndex === 0)?.focus();
+  }
+
   press(event) {
     const cell = event.target.closest("[data-panel]");
     if (!cell) return;
