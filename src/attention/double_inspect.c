@@ -56,7 +56,7 @@ static int64_t select_keys(const struct attn_double_row *row, int64_t count,
                            int64_t keys[ATTN_TOP_LIMIT])
 {
     int64_t found = 0;
-    for (int n = 0; n < 2; n++)
+    for (int n = 0; count > 0 && n < 2; n++)
         for (int64_t j = row->spans[n].begin; j < row->spans[n].end; j++) {
             const double s = row->scores[j];
             if (!(s > (found < count ? -INFINITY : row->scores[keys[count - 1]])))

@@ -44,11 +44,13 @@ static void threads_change_nothing(attn_isa isa)
 }
 
 /* Each alone, with none, and lists of another length, whose first entries are the same. */
-static void what_else_is_asked_changes_nothing(attn_context *context)
+static void check_what_else_is_asked(attn_context *context, attn_type type)
 {
     struct attention_problem problem;
     struct inspect_result all, part;
     make(&problem, 2);
+    if (type == ATTN_F64)
+        attention_store(&problem, type, type, type);
     struct inspect_wants wants = inspect_everything(TOP);
     inspect_solve_forward(context, &problem, &wants, &all);
     for (int what = 0; what < 16; what += 1 + what % 3) {
@@ -56,7 +58,7 @@ static void what_else_is_asked_changes_nothing(attn_context *context)
         wants.entropy = what & 2;
         wants.maximum = what & 4;
         wants.key_sums = what & 8;
-        test_context("wants %d", what);
+        test_context("wants %d of %s", what, type == ATTN_F64 ? "f64" : "f32");
         inspect_solve_forward(context, &problem, &wants, &part);
         inspect_check_same(&part, &all);
         inspect_solve(context, &problem, &wants, &part);
@@ -69,6 +71,12 @@ static void what_else_is_asked_changes_nothing(attn_context *context)
             CHECK_WITHIN(part.top_weights[row * 33 + n], all.top_weights[row * TOP + n], 0);
             CHECK_WITHIN(part.top_keys[row * 33 + n], all.top_keys[row * TOP + n], 0);
         }
+}
+
+static void what_else_is_asked_changes_nothing(attn_context *context)
+{
+    check_what_else_is_asked(context, ATTN_F32);
+    check_what_else_is_asked(context, ATTN_F64);
 }
 
 static void strides_change_nothing(attn_context *context)
