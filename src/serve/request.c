@@ -74,6 +74,35 @@ static bool is_json(const char *type)
     return type && strncasecmp(type, json_type, size) == 0 && strchr("; \t", type[size]) != NULL;
 }
 
+/* What a request's headers say of where it ends and whom it means. */
+struct framing {
+    int hosts, lengths, codings;
+    bool is_strange; /* a coding other than chunked, of which libmicrohttpd knows no end */
+};
+
+static enum MHD_Result note_header(void *user, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    (void)kind;
+    struct framing *framing = user;
+    framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+        framing->codings++;
+        framing->is_strange |= !value || strcasecmp(value, "chunked") != 0;
+    }
+    return MHD_YES;
+}
+
+/* A request that ends in one place, whoever reads it (RFC 9112, sections 3.2 and 6.3):
+ * libmicrohttpd takes the first of what contradicts itself. */
+static bool framing_check(struct MHD_Connection *connection)
+{
+    struct framing framing = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, note_header, &framing);
+    return framing.hosts <= 1 && framing.lengths + framing.codings <= 1 && !framing.is_strange;
+}
+
 /* What is wrong with a POST before its body is read: the status, or 0. */
 static unsigned refusal_of(struct MHD_Connection *connection, const char **message)
 {
@@ -119,6 +148,9 @@ static enum MHD_Result begin(const struct request_rules *rules, struct MHD_Conne
         strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
     const bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     const bool is_page = strcmp(url, "/") == 0, is_look = strcmp(url, "/look") == 0;
+    if (!framing_check(connection))
+        return reply_error(connection, MHD_HTTP_BAD_REQUEST,
+                           "the headers name two hosts, or two ends of the body");
     if (!host_check(header_of(connection, MHD_HTTP_HEADER_HOST), rules->name, rules->port))
         return reply_error(connection, MHD_HTTP_FORBIDDEN,
                            "the Host header does not name this server");

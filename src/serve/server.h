@@ -47,7 +47,8 @@ struct server;
  * Every request must name the server in its Host header: an address in figures, localhost or
  * `host`, and the port. A page of another site that has its name pointed here, and asks in its own
  * name, gets 403 (DNS rebinding); so does a POST whose Origin is another. Other paths get 404,
- * other methods 405, other bodies than application/json 415.
+ * other methods 405, other bodies than application/json 415; headers that contradict each other 400
+ * (two lengths, two hosts, a length and a coding, a coding other than chunked).
  *
  * "cannot listen on 127.0.0.1:80: Permission denied". On failure *server is NULL. */
 bool server_start(struct server **server, const struct serve_settings *settings,

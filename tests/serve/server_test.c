@@ -148,6 +148,26 @@ static void test_what_is_refused(void **state)
     assert_int_equal(scene->calls, 0);
 }
 
+/* Of two that read such a request one might take a part of its body for the next request. */
+static void test_headers_that_contradict(void **state)
+{
+    static const char *const heads[] = {
+        POST("2") "\r\nContent-Length: 9",
+        POST("2") "\r\nContent-Length: 2",
+        POST("2") "\r\nTransfer-Encoding: chunked",
+        POST("2") "\r\nTransfer-Encoding: identity",
+        "POST /look HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/json\r\n"
+        "Transfer-Encoding: gzip, chunked",
+        "GET / HTTP/1.1\r\nHost: localhost:PORT\r\nHost: evil.example",
+    };
+    for (size_t n = 0; n < sizeof heads / sizeof heads[0]; n++)
+        expect(*state, heads[n], "{}", 400, "two hosts, or two ends");
+    expect(*state,
+           "POST /look HTTP/1.1\r\nHost: localhost:PORT\r\n"
+           "Content-Type: application/json\r\nTransfer-Encoding: Chunked",
+           "5\r\nhello\r\n0\r\n\r\n", 200, "{\"echo\": 5}");
+}
+
 /* A body without a length that does not end: the connection is closed. */
 static void test_a_body_without_end(void **state)
 {
@@ -245,6 +265,7 @@ int main(void)
         SERVED(test_the_page),
         SERVED(test_questions),
         SERVED(test_what_is_refused),
+        SERVED(test_headers_that_contradict),
         SERVED(test_a_body_without_end),
         SERVED(test_others_are_served_meanwhile),
         SERVED(test_an_end_with_questions_waiting),
