@@ -61,7 +61,8 @@ static bool print_url(const char *host, uint16_t port, struct attn_error *error)
 }
 
 /* Serves until a signal ends it. Signals are blocked before the server's threads are made, which
- * inherit that, so that they come to sigwait alone. */
+ * inherit that, so that they come to sigwait alone. The end waits for the answer that is being
+ * made, a second signal does not. */
 static bool serve(const struct serve_options *options, struct session *session, const char *page,
                   struct attn_error *error)
 {
@@ -88,6 +89,7 @@ static bool serve(const struct serve_options *options, struct session *session, 
     int signal_number;
     if (done)
         sigwait(&ends, &signal_number);
+    sigprocmask(SIG_UNBLOCK, &ends, NULL);
     server_stop(server);
     return done;
 }

@@ -2,6 +2,7 @@
 """attn serve as a browser meets it, and as those meet it that are no browser."""
 import json
 import random
+import signal
 import socket
 import subprocess
 import threading
@@ -142,6 +143,13 @@ def wrong_options_are_told():
     fails(2, ["'words'"], "serve", "words")
 
 
+def a_second_signal_ends_it_at_once():
+    with serving() as server:
+        for number in [signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT]:
+            server.process.send_signal(number)
+        assert server.process.wait(timeout=20) == -signal.SIGTERM
+
+
 class Client(threading.Thread):
     """One of many at once: good requests among all kinds of bad ones."""
 
@@ -247,5 +255,6 @@ tap.run([
     a_long_text_has_the_means_of_layers,
     wrong_questions_are_refused,
     wrong_options_are_told,
+    a_second_signal_ends_it_at_once,
     many_clients_good_and_bad_ones,
 ])
