@@ -433,7 +433,7 @@ typedef enum attn_operation {
     ATTN_OPERATION_DECODE = 1,
     ATTN_OPERATION_WEIGHTS = 2,
     ATTN_OPERATION_BACKWARD = 3, /* of the gradients of q, k and v, in f32; d_o like o */
-    /* of everything in an attn_inspection, with the 8 largest weights of a row: */
+    /* of everything in an attn_inspection that can be told, with the 8 largest weights of a row: */
     ATTN_OPERATION_INSPECT = 4,        /* attn_inspect */
     ATTN_OPERATION_FORWARD_INSPECT = 5 /* attn_forward_inspect */
 } attn_operation;

@@ -92,7 +92,7 @@ static bool explain_forward(attn_explanation *explanation, const struct attn_con
     return true;
 }
 
-/* Of everything in an attn_inspection; attn_forward_inspect without statistics. */
+/* Of everything that can be told; attn_forward_inspect without statistics. */
 static bool explain_inspect(attn_explanation *explanation, const struct attn_context *context,
                             struct attn_problem *problem, attn_operation operation)
 {
@@ -112,12 +112,16 @@ static bool explain_inspect(attn_explanation *explanation, const struct attn_con
     explanation->keys_a_block = ATTN_KEY_BLOCK;
     snprintf(explanation->text, sizeof explanation->text,
              "%s, %s: panels of %d queries, blocks of %d keys, %" PRId64
-             " item%s of at most %" PRId64 " panel%s; key_sums by %" PRId64
-             " item%s of at most %" PRId64 " keys",
+             " item%s of at most %" PRId64 " panel%s",
              inspects_only ? "inspection" : "forward with inspection",
              attn_isa_name(explanation->isa), rows->lanes, (int)ATTN_KEY_BLOCK, rows->items,
-             plural(rows->items), rows->panels_an_item, plural(rows->panels_an_item),
+             plural(rows->items), rows->panels_an_item, plural(rows->panels_an_item));
+    if (!inspected.wants_key_sums)
+        return true;
+    char sums[96];
+    snprintf(sums, sizeof sums, "; key_sums by %" PRId64 " item%s of at most %" PRId64 " keys",
              plan.sums.items, plural(plan.sums.items), attn_key_sums_chunk());
+    add_text(explanation, sums);
     return true;
 }
 

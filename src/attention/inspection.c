@@ -44,8 +44,7 @@ static attn_status check_queries(const struct attn_problem *problem,
               "inspection.query_begin is %" PRId64 ", expected 0 to query_end, which is %" PRId64,
               inspection->query_begin, inspection->query_end);
     RETURN_IF(
-        inspection->key_sums && problem->block_table && problem->query_starts, error,
-        ATTN_ERROR_UNSUPPORTED,
+        inspection->key_sums && !attn_has_key_sums(problem), error, ATTN_ERROR_UNSUPPORTED,
         "inspection.key_sums is given, expected NULL with packed sequences and a block table: "
         "a key has no place in the tensors");
     return ATTN_SUCCESS;
@@ -165,7 +164,7 @@ void attn_inspected_all(struct attn_inspected *inspected, const struct attn_prob
     *inspected = (struct attn_inspected){.wants_top = true,
                                          .wants_entropy = true,
                                          .wants_maximum = true,
-                                         .wants_key_sums = true,
+                                         .wants_key_sums = attn_has_key_sums(problem),
                                          .top = 8,
                                          .query_end = problem->queries};
 }

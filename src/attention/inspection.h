@@ -19,6 +19,12 @@ static inline bool attn_inspects_rows(const struct attn_inspected *inspected)
     return inspected->wants_top || inspected->wants_entropy || inspected->wants_maximum;
 }
 
+/* Whether keys have a place in the tensors, where their sums can be told. */
+static inline bool attn_has_key_sums(const struct attn_problem *problem)
+{
+    return !(problem->block_table && problem->query_starts);
+}
+
 /* Checks `inspection` against a resolved problem, and its tensors against each other, against all
  * inputs (v only where `reads_v`), and against `o` and `stats`, each of which may be NULL. */
 attn_status attn_inspected_resolve(struct attn_inspected *inspected,
@@ -30,7 +36,8 @@ attn_status attn_inspected_resolve(struct attn_inspected *inspected,
 /* Sets all key_sums to 0, where they are wanted. */
 void attn_inspected_clear_sums(const struct attn_inspected *inspected);
 
-/* What attn_explain asks about: everything, with the 8 largest weights of a row. No tensor. */
+/* What attn_explain asks about: everything that can be told, with the 8 largest weights of a row.
+ * No tensor. */
 void attn_inspected_all(struct attn_inspected *inspected, const struct attn_problem *problem);
 
 #endif

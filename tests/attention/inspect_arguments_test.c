@@ -318,6 +318,8 @@ static attn_status call_all(attn_context *context, bool forward, attn_type type,
     CHECK_CONTAINS(explanation.text, number == ATTN_F64 ? "f64"
                                      : forward          ? "forward with inspection, "
                                                         : "inspection, ");
+    if (number == ATTN_F32)
+        CHECK_CONTAINS(explanation.text, "; key_sums by ");
     *told = explanation.workspace;
     status = forward ? attn_forward_inspect(context, &problem.params, &problem.q, &problem.k,
                                             &problem.v, &out[0], NULL, &inspection)
@@ -352,6 +354,40 @@ static void workspace_is_what_is_taken(const void *argument)
             /* At most doubled, and far from the matrix, whose half million weights would show. */
             CHECK(told[1] <= 2 * told[0]);
         }
+}
+
+/* Packed sequences in pages, whose keys have no sums: the rest is explained, and is what is taken.
+ */
+static void pages_are_explained_without_sums(const void *argument)
+{
+    (void)argument;
+    for (int forward = 0; forward < 2; forward++) {
+        struct counting counting = {.left = INT64_MAX};
+        struct call call;
+        begin(&call);
+        attn_context_destroy(call.context);
+        CHECK(counting_context(&call.context, &counting));
+        paged_sequences(&call);
+        const size_t before = counting.bytes;
+        const struct attention_problem *problem = &call.problem;
+        attn_explanation told = {.size = sizeof told};
+        CHECK_EQUAL(attn_explain(call.context,
+                                 forward ? ATTN_OPERATION_FORWARD_INSPECT : ATTN_OPERATION_INSPECT,
+                                 &problem->params, &problem->q, &problem->k, &problem->v, &call.o,
+                                 &told),
+                    ATTN_SUCCESS);
+        CHECK(strstr(told.text, "key_sums") == NULL);
+        call.top_weights = output(ATTN_F32, QUERIES, 8);
+        call.top_keys = output(ATTN_I32, QUERIES, 8);
+        call.top_weights.shape[0] = call.top_keys.shape[0] = 1;
+        call.inspection.key_sums = NULL;
+        if (forward)
+            call.given_stats = NULL;
+        CHECK_EQUAL(forward ? forward_inspect(&call) : inspect(&call), ATTN_SUCCESS);
+        CHECK_EQUAL(told.workspace, counting.bytes - before);
+        attn_context_destroy(call.context);
+        guarded_release_all();
+    }
 }
 
 static void memory_runs_out(const void *argument)
@@ -412,6 +448,7 @@ int main(void)
     test_run(nothing_wanted, NULL, "nothing wanted");
     test_run(more_keys_than_i32, NULL, "more keys than i32");
     test_run(workspace_is_what_is_taken, NULL, "workspace is what is taken");
+    test_run(pages_are_explained_without_sums, NULL, "pages are explained without sums");
     test_run(memory_runs_out, NULL, "memory runs out");
     test_run(sizes_that_leave_the_range, NULL, "sizes that leave the range");
     return test_finish();
