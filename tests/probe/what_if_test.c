@@ -1,4 +1,4 @@
-/* What a change does, against Transformers' models with hooks, and what must not change. */
+/* What a change must not change, and what it refuses. */
 #include "probe/what_if.h"
 
 #include <math.h>
@@ -6,215 +6,17 @@
 #include <string.h>
 
 #include "allocation_sweep.h"
-#include "case_file.h"
 #include "cmocka_test.h"
 #include "each_isa.h"
-
-enum { MOST_TOKENS = 16, MOST_HEADS = 8, MOST_CUTS = 4 };
-
-/* A model of tests/data/models. */
-struct scene {
-    struct model_source *source;
-    struct text_model *model;
-    struct masked_words *masked; /* NULL where it is no BERT */
-};
-
-static struct scene open_scene(const char *name)
-{
-    char file[128];
-    snprintf(file, sizeof file, "models/%s", name);
-    char *path = test_data_path(file);
-    struct scene scene = {0};
-    struct attn_error error;
-    if (!model_source_open(&scene.source, path, &error) ||
-        !text_model_open(&scene.model, scene.source, &error))
-        fail_msg("%s", error.message);
-    if (text_model_get_settings(scene.model)->kind == MODEL_BERT &&
-        !masked_words_open(&scene.masked, path, &error))
-        fail_msg("%s", error.message);
-    free(path);
-    return scene;
-}
-
-static void close_scene(struct scene *scene)
-{
-    masked_words_close(scene->masked);
-    text_model_close(scene->model);
-    model_source_close(scene->source);
-}
-
-/* A text and a change, with room for what they point to; not to be moved. */
-struct question {
-    struct token tokens[MOST_TOKENS];
-    struct encoding encoding;
-    int64_t places[MOST_TOKENS];
-    struct what_if_masks masks;
-    struct look_head ablated[MOST_HEADS], where[MOST_HEADS];
-    bool members[MOST_CUTS][2][MOST_TOKENS];
-    struct what_if_cut cuts[MOST_CUTS];
-    struct what_if what_if;
-};
-
-static size_t read_heads(const json_t *list, struct look_head *heads)
-{
-    const size_t count = json_array_size(list);
-    assert_true(count <= MOST_HEADS);
-    for (size_t n = 0; n < count; n++) {
-        const json_t *pair = json_array_get(list, n);
-        heads[n] = (struct look_head){json_integer_value(json_array_get(pair, 0)),
-                                      json_integer_value(json_array_get(pair, 1))};
-    }
-    return count;
-}
-
-static void read_members(const json_t *list, bool *members)
-{
-    for (size_t n = 0; n < json_array_size(list); n++) {
-        const json_int_t token = json_integer_value(json_array_get(list, n));
-        assert_true(token >= 0 && token < MOST_TOKENS);
-        members[token] = true;
-    }
-}
-
-/* An entry of golden/what_if.json. */
-static void read_question(const json_t *entry, struct question *question)
-{
-    *question = (struct question){0};
-    const json_t *ids = case_field(entry, "ids", NULL), *types = case_field(entry, "types", NULL);
-    assert_true(json_array_size(ids) <= MOST_TOKENS);
-    question->encoding =
-        (struct encoding){.tokens = question->tokens, .token_count = json_array_size(ids)};
-    for (size_t t = 0; t < json_array_size(ids); t++)
-        question->tokens[t] =
-            (struct token){.id = (int32_t)json_integer_value(json_array_get(ids, t)),
-                           .type = (int32_t)json_integer_value(json_array_get(types, t))};
-    const json_t *places = case_field(entry, "places", NULL);
-    question->masks = (struct what_if_masks){NULL, question->places, json_array_size(places)};
-    for (size_t n = 0; n < question->masks.count; n++)
-        question->places[n] =
-            json_integer_value(json_object_get(json_array_get(places, n), "token"));
-
-    const json_t *cuts = case_field(entry, "cuts", NULL);
-    assert_true(json_array_size(cuts) <= MOST_CUTS);
-    for (size_t n = 0; n < json_array_size(cuts); n++) {
-        read_members(json_object_get(json_array_get(cuts, n), "queries"), question->members[n][0]);
-        read_members(json_object_get(json_array_get(cuts, n), "keys"), question->members[n][1]);
-        question->cuts[n] = (struct what_if_cut){question->members[n][0], question->members[n][1]};
-    }
-    question->what_if = (struct what_if){
-        .ablated = question->ablated,
-        .ablated_count = read_heads(case_field(entry, "ablated", NULL), question->ablated),
-        .cuts = question->cuts,
-        .cut_count = json_array_size(cuts),
-        .where = question->where,
-        .where_count = read_heads(case_field(entry, "where", NULL), question->where),
-    };
-}
-
-static struct what_if_effects run(const struct scene *scene, const struct compute *compute,
-                                  struct question *question, size_t top)
-{
-    struct what_if_effects effects;
-    struct attn_error error;
-    question->masks.model = scene->masked;
-    if (!what_if_run(scene->model, &question->masks, compute, &question->encoding,
-                     &question->what_if, top, &effects, &error))
-        fail_msg("%s", error.message);
-    return effects;
-}
-
-static void assert_close(double actual, double expected, double tolerance, const char *what)
-{
-    if (!(fabs(actual - expected) <= tolerance))
-        fail_msg("%s: %.9g, expected %.9g", what, actual, expected);
-}
-
-static double larger(const struct what_if_word *word)
-{
-    return fmax(word->before, word->after);
-}
-
-static void check_place(const struct what_if_place *place, const json_t *expected,
-                        int64_t vocabulary)
-{
-    const json_t *before = case_field(expected, "before", NULL);
-    const json_t *after = case_field(expected, "after", NULL);
-    assert_int_equal(place->token, json_integer_value(case_field(expected, "token", NULL)));
-    assert_int_equal(place->word_count, vocabulary);
-    double sums[2] = {0};
-    for (size_t n = 0; n < place->word_count; n++) {
-        const struct what_if_word *word = &place->words[n];
-        const size_t id = (size_t)word->id;
-        assert_close(word->before, json_number_value(json_array_get(before, id)), 2e-6, "before");
-        assert_close(word->after, json_number_value(json_array_get(after, id)), 2e-6, "after");
-        sums[0] += word->before;
-        sums[1] += word->after;
-        if (n > 0)
-            assert_true(larger(word - 1) > larger(word) ||
-                        (larger(word - 1) == larger(word) && word[-1].id < word->id));
-    }
-    assert_close(sums[0], 1, 1e-12, "sum before");
-    assert_close(sums[1], 1, 1e-12, "sum after");
-    assert_close(place->divergence, json_number_value(case_field(expected, "divergence", NULL)),
-                 5e-6, "divergence");
-}
-
-static void check_effects(const struct what_if_effects *effects, const json_t *entry,
-                          int64_t vocabulary)
-{
-    const json_t *places = case_field(entry, "places", NULL);
-    const json_t *embedding = json_object_get(entry, "embedding");
-    assert_int_equal(effects->place_count, json_array_size(places));
-    for (size_t n = 0; n < effects->place_count; n++)
-        check_place(&effects->places[n], json_array_get(places, n), vocabulary);
-    assert_int_equal(effects->has_embedding, embedding != NULL);
-    if (!embedding)
-        return;
-    const json_t *tokens = case_field(entry, "tokens", NULL);
-    assert_int_equal(json_array_size(tokens), json_array_size(case_field(entry, "ids", NULL)));
-    assert_close(effects->embedding_distance, json_number_value(embedding), 2e-6, "embedding");
-    for (size_t t = 0; t < json_array_size(tokens); t++)
-        assert_close(effects->token_distances[t], json_number_value(json_array_get(tokens, t)),
-                     2e-6, "token");
-}
-
-static void golden(const struct compute *compute)
-{
-    json_t *file = test_data_json("golden/what_if.json");
-    struct scene scene = {0};
-    const char *name = "";
-    for (size_t n = 0; n < json_array_size(file); n++) {
-        const json_t *entry = json_array_get(file, n);
-        const char *next = json_string_value(case_field(entry, "model", NULL));
-        if (strcmp(name, next) != 0) {
-            close_scene(&scene);
-            scene = open_scene(next);
-            name = next;
-        }
-        const int64_t vocabulary = text_model_get_settings(scene.model)->vocabulary;
-        struct question question;
-        read_question(entry, &question);
-        struct what_if_effects effects = run(&scene, compute, &question, (size_t)vocabulary);
-        check_effects(&effects, entry, vocabulary);
-        what_if_effects_release(&effects);
-    }
-    close_scene(&scene);
-    json_decref(file);
-}
-
-static void test_golden(void **state)
-{
-    (void)state;
-    each_isa(2, golden);
-}
+#include "what_if_scene.h"
 
 static const char *const names[] = {"causal/gpt2_f32", "causal/llama_f32", "masked_words"};
 
 /* Twelve tokens, two of which stand for the places of masks. */
-static void make_question(struct question *question)
+static void make_question(struct what_if_question *question)
 {
     static const int32_t ids[] = {2, 8, 4, 9, 11, 8, 12, 4, 13, 6, 5, 3};
-    *question = (struct question){.places = {2, 7}};
+    *question = (struct what_if_question){.places = {2, 7}};
     question->masks = (struct what_if_masks){NULL, question->places, 2};
     question->encoding = (struct encoding){.tokens = question->tokens, .token_count = 12};
     for (size_t t = 0; t < 12; t++)
@@ -246,19 +48,19 @@ static void test_no_change_is_none(void **state)
     (void)state;
     struct compute compute = make_compute(2);
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        struct scene scene = open_scene(names[n]);
-        struct question question;
+        struct what_if_scene scene = what_if_scene_open(names[n]);
+        struct what_if_question question;
         make_question(&question);
         for (size_t cuts = 0; cuts < 3; cuts++) {
             question.what_if.cut_count = cuts;
             question.members[1][0][3] = true; /* a query without keys */
-            struct what_if_effects effects = run(&scene, &compute, &question, 4);
+            struct what_if_effects effects = what_if_scene_run(&scene, &compute, &question, 4);
             assert_int_equal(effects.place_count, scene.masked ? 2 : 1);
             assert_int_equal(effects.places[0].word_count, 4);
             assert_nothing_changed(&effects, 12);
             what_if_effects_release(&effects);
         }
-        close_scene(&scene);
+        what_if_scene_close(&scene);
     }
     compute_destroy(&compute);
 }
@@ -268,8 +70,8 @@ static void test_without_masks(void **state)
 {
     (void)state;
     struct compute compute = make_compute(1);
-    struct scene scene = open_scene("masked_words");
-    struct question question;
+    struct what_if_scene scene = what_if_scene_open("masked_words");
+    struct what_if_question question;
     make_question(&question);
     question.what_if.ablated_count = 1;
     struct what_if_effects effects;
@@ -279,11 +81,12 @@ static void test_without_masks(void **state)
     assert_int_equal(effects.place_count, 0);
     assert_true(effects.has_embedding && effects.embedding_distance > 1e-4);
     what_if_effects_release(&effects);
-    close_scene(&scene);
+    what_if_scene_close(&scene);
     compute_destroy(&compute);
 }
 
-static void refuses(const struct scene *scene, struct question *question, const char *part)
+static void refuses(const struct what_if_scene *scene, struct what_if_question *question,
+                    const char *part)
 {
     struct compute compute = make_compute(1);
     struct what_if_effects effects;
@@ -298,8 +101,8 @@ static void refuses(const struct scene *scene, struct question *question, const 
 static void test_refused(void **state)
 {
     (void)state;
-    struct scene scene = open_scene("causal/gpt2_f32");
-    struct question question;
+    struct what_if_scene scene = what_if_scene_open("causal/gpt2_f32");
+    struct what_if_question question;
     make_question(&question);
     question.what_if.ablated_count = 2;
     question.ablated[1] = (struct look_head){1, 3};
@@ -321,12 +124,12 @@ static void test_refused(void **state)
     refuses(&scene, &question, "nothing to cut: in a GPT-2 a word sees itself and those before it");
     question.members[0][0][4] = true; /* itself */
     struct compute compute = make_compute(1);
-    struct what_if_effects effects = run(&scene, &compute, &question, 1);
+    struct what_if_effects effects = what_if_scene_run(&scene, &compute, &question, 1);
     what_if_effects_release(&effects);
     question.encoding.token_count = 0;
     refuses(&scene, &question, "");
     compute_destroy(&compute);
-    close_scene(&scene);
+    what_if_scene_close(&scene);
 }
 
 /* Tiles of any place and stride: the cut's pairs become −inf, and no other number is touched; heads
@@ -336,7 +139,7 @@ static void test_tiles(void **state)
     (void)state;
     enum { ROWS = 5, COLUMNS = 20 };
     const struct text_model_settings model = {MODEL_BERT, 2, 3, 6, 32, 9};
-    struct question question;
+    struct what_if_question question;
     make_question(&question);
     question.members[0][0][1] = question.members[0][0][11] = true;
     question.members[0][1][0] = question.members[0][1][11] = true;
@@ -395,8 +198,8 @@ static bool look_on(void *user, int64_t layer, const struct compute *compute,
     return true;
 }
 
-static void watch_text(const struct scene *scene, const struct compute *compute,
-                       const struct question *question, struct watch *watch)
+static void watch_text(const struct what_if_scene *scene, const struct compute *compute,
+                       const struct what_if_question *question, struct watch *watch)
 {
     const struct model_observer observer = {look_on, watch, change_of};
     struct attn_error error;
@@ -406,8 +209,8 @@ static void watch_text(const struct scene *scene, const struct compute *compute,
 
 static void weights(const struct compute *compute)
 {
-    struct scene scene = open_scene("causal/gpt2_f32");
-    struct question question;
+    struct what_if_scene scene = what_if_scene_open("causal/gpt2_f32");
+    struct what_if_question question;
     make_question(&question);
     question.what_if.ablated_count = question.what_if.cut_count = question.what_if.where_count = 1;
     question.ablated[0] = (struct look_head){0, 1};
@@ -428,11 +231,11 @@ static void weights(const struct compute *compute)
     for (int n = 0; n < 144; n++) {
         const double before = (double)plain.weights[0][2][n];
         const double expected = n == 7 * 12 + 5 ? 0 : n / 12 == 7 ? before / left : before;
-        assert_close((double)changed.weights[0][2][n], expected, 1e-6, "weight");
+        assert_true(fabs((double)changed.weights[0][2][n] - expected) <= 1e-6);
     }
     assert_true(changed.weights[0][2][7 * 12 + 5] == 0.0f);
     what_if_change_destroy(changed.change);
-    close_scene(&scene);
+    what_if_scene_close(&scene);
 }
 
 static void test_weights(void **state)
@@ -442,9 +245,9 @@ static void test_weights(void **state)
 }
 
 struct attempt {
-    struct scene scene;
+    struct what_if_scene scene;
     struct compute compute;
-    struct question question;
+    struct what_if_question question;
 };
 
 static bool run_once(void *user, struct attn_error *error)
@@ -463,7 +266,7 @@ static void test_allocations(void **state)
     (void)state;
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         static struct attempt attempt;
-        attempt.scene = open_scene(names[n]);
+        attempt.scene = what_if_scene_open(names[n]);
         attempt.compute = make_compute(1);
         make_question(&attempt.question);
         attempt.question.masks.model = attempt.scene.masked;
@@ -471,17 +274,16 @@ static void test_allocations(void **state)
         attempt.question.members[0][0][5] = attempt.question.members[0][1][1] = true;
         assert_true(allocation_sweep(run_once, &attempt) >= 14);
         compute_destroy(&attempt.compute);
-        close_scene(&attempt.scene);
+        what_if_scene_close(&attempt.scene);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_no_change_is_none),
-        cmocka_unit_test(test_without_masks), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_tiles),         cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_no_change_is_none), cmocka_unit_test(test_without_masks),
+        cmocka_unit_test(test_refused),           cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_weights),           cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
