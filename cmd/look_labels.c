@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "base/buffer.h"
+#include "draw/label.h"
 
 /* NUL-terminated. */
 static char *copy(const char *bytes, size_t size)
@@ -35,10 +36,34 @@ char *look_label_word(const char *bytes, size_t size)
     return copy(bytes + space_before, size - space_before);
 }
 
-char *look_label_piece(const struct tokenizer *tokenizer, int32_t id)
+static char *copy_spelling(const struct tokenizer *tokenizer, int32_t id)
 {
     const char *piece = tokenizer_piece(tokenizer, id);
     return copy(piece ? piece : "", piece ? strlen(piece) : 0);
+}
+
+/* Vocabularies of byte pairs spell bytes by letters that stand for them, which nobody can read. */
+static char *copy_bytes(const struct tokenizer *tokenizer, int32_t id)
+{
+    struct attn_buffer bytes = {0}, shown = {0};
+    char *label = NULL;
+    if (!tokenizer_decode(tokenizer, &id, 1, &bytes, NULL) || bytes.size == 0)
+        label = copy_spelling(tokenizer, id); /* a special token stands for no bytes */
+    else if (input_check_utf8("piece", bytes.data, bytes.size, NULL))
+        label = copy(bytes.data, bytes.size);
+    else {
+        label_show(bytes.data, bytes.size, &shown);
+        label = shown.failed ? NULL : copy(shown.data, shown.size);
+    }
+    attn_buffer_release(&bytes);
+    attn_buffer_release(&shown);
+    return label;
+}
+
+char *look_label_piece(const struct tokenizer *tokenizer, int32_t id)
+{
+    return tokenizer_get_kind(tokenizer) == TOKENIZER_BYTE_PAIR ? copy_bytes(tokenizer, id)
+                                                                : copy_spelling(tokenizer, id);
 }
 
 static char *copy_word(const struct word *word, const struct text texts[2])

@@ -16,7 +16,9 @@ struct look_labels {
 };
 
 /* One such name, newly allocated; NULL when there is no memory. Words of byte-level BPE begin with
- * the space before them, which is no part of their name. */
+ * the space before them, which is no part of their name. Its pieces are the bytes that they stand
+ * for, a space before them too, and where those are part of a character as label_show shows them:
+ * \xF0\x9F. */
 char *look_label_word(const char *bytes, size_t size);
 char *look_label_piece(const struct tokenizer *tokenizer, int32_t id);
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from tool import ATTN, FOLDER, attn, environment, fails, file, generator, succeeds, tap
+from tool import ATTN, FOLDER, ROOT, attn, environment, fails, file, generator, succeeds, tap
 
 GREEDY = ["--temp", "0"]
 
@@ -133,6 +133,22 @@ def look_and_tokenize_and_info_know_it():
         assert line in text, text
 
 
+def pieces_that_are_part_of_a_letter_are_told_apart():
+    """The handed cases of labels over several pieces."""
+    cases = json.loads((ROOT / "tests/data/cases/labels.json").read_text())["cases"]
+    cases = [case for case in cases if case["kind"] == "byte-label"]
+    assert len(cases) == 2
+    for case in cases:
+        told = json.loads(succeeds("look", "-m", generator(), "--pieces", "--json", case["input"]["text"]))["words"]
+        expected = case["expected"]
+        assert len(told) == expected["labels"], told
+        assert {str(n): told[int(n)] for n in expected["whole"]} == expected["whole"], told
+        for n, piece in enumerate(case["input"]["pieces_hex"]):
+            spelled = "".join(f"\\x{byte:02X}" for byte in bytes.fromhex(piece))
+            assert n not in expected["partial"] or told[n] == spelled, (told[n], spelled)
+        assert not any(letter in label for letter in expected["never_shown"] for label in told)
+
+
 def others_refuse_it_by_name():
     fails(1, ["GGUF", "BERT"], "embed", "-m", generator(), "a text")
     fails(1, ["Llama", "BERT"], "fill", "-m", generator(), "a [MASK]")
@@ -150,5 +166,6 @@ tap.run([
     bytes_that_the_vocabulary_has_not_are_named,
     a_picture_shows_what_was_said,
     look_and_tokenize_and_info_know_it,
+    pieces_that_are_part_of_a_letter_are_told_apart,
     others_refuse_it_by_name,
 ])

@@ -32,9 +32,9 @@ def mean_is_the_mean_of_heads():
             assert abs(average - mean["weights"][row][column]) < 1e-6
 
 
-def pieces_are_those_of_the_vocabulary():
+def pieces_are_the_bytes_that_they_stand_for():
     words = look_json("--pieces", "the other way")["words"]
-    assert words == ["th", "e", "Ġ", "o", "th", "e", "r", "Ġw", "a", "y"], words
+    assert words == ["th", "e", " ", "o", "th", "e", "r", " w", "a", "y"], words
 
 
 def a_word_is_found_without_its_space():
@@ -85,7 +85,7 @@ def what_it_cannot_read_is_refused():
 tap.run([
     words_look_back,
     mean_is_the_mean_of_heads,
-    pieces_are_those_of_the_vocabulary,
+    pieces_are_the_bytes_that_they_stand_for,
     a_word_is_found_without_its_space,
     words_behind_are_in_no_ranking,
     pictures_are_written,

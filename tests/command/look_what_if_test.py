@@ -169,7 +169,7 @@ def pictures_are_of_the_changed_model():
     text = "".join(names)
     begins = [len("".join(names[:n])) for n in range(len(names))]
     [queries, keys] = [{n for n in range(len(names)) if text.index(word) <= begins[n] < text.index(word) + len(word)}
-                       for word in ["Ġit", "Ġrobot"]]
+                       for word in [" it", " robot"]]
     path, plain = FOLDER / "cut.npy", FOLDER / "plain.npy"
     succeeds("look", *options, "-o", str(plain), SENTENCE)
     assert succeeds("look", *options, "-o", str(path), "--cut", "it:robot", SENTENCE) == ""

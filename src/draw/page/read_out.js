@@ -2,7 +2,6 @@
 
 const RANKED = 8;
 const PLACES_FROM = 40; // words
-const WEIGHT = "attention weight"; // the measure of a page that has no other
 
 class ReadOut {
   constructor(app) {
