@@ -25,8 +25,9 @@ static bool take_text(const json_t *value, const char *name, struct text *text,
 static bool take_measure(const json_t *value, enum look_measure *measure, struct attn_error *error)
 {
     const char *name = json_string_value(value);
-    return name ? look_measure_find(name, measure, error)
-                : attn_error_set(error, "\"measure\" must be a string");
+    if (!name || strlen(name) != json_string_length(value))
+        return attn_error_set(error, "\"measure\" must be a string without NUL");
+    return look_measure_find(name, measure, error);
 }
 
 /* Texts point into the object. */

@@ -117,6 +117,7 @@ def wrong_questions_are_refused():
     with serving() as server:
         for question, part in [({}, "text"), ({"text": ""}, "empty"), ({"text": 7}, "string"),
                                ({"text": "a", "measure": "best"}, "rollout"),
+                               ({"text": "a", "measure": "norm\0"}, "NUL"),
                                ({"text": "a", "head": 1}, "head"), ({"text": "a " * 600}, "tokens")]:
             status, body = server.look(**question)
             assert status == 400 and part in json.loads(body)["error"], (question, status, body)
