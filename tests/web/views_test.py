@@ -115,6 +115,23 @@ def heads_are_shown_together_and_alone():
     assert browser.console() == []
 
 
+def a_head_takes_the_place_of_its_layers_mean():
+    READER.show(PAGES.of_map(WORDS, layers=6, heads=4, means=True), "#layer=2&heads=L2")
+    browser = READER.browser
+    assert READER.heads() == ["layer 2, mean of its heads"]
+    browser.click(READER.head("layer 2 head 3"))
+    assert READER.heads() == ["layer 2 head 3"]
+    browser.click(READER.head("layer 2, mean of its heads"))
+    assert set(READER.heads()) == {"layer 2 head 3", "layer 2, mean of its heads"}
+    browser.click(READER.head("layer 2 head 1"))
+    assert len(READER.heads()) == 3
+    READER.show(PAGES.of_map(WORDS, layers=6, heads=4, means=True), "#layer=2&heads=L2")
+    for heads in (["layer 2 head 3"], ["layer 2, mean of its heads"]):
+        browser.double_click(READER.head("layer 2 head 3"))
+        assert READER.heads() == heads
+    assert browser.console() == []
+
+
 def special_and_first_words_are_hidden_and_rows_renormalised():
     browser = READER.browser
     READER.show(page(), "#word=q3")
@@ -269,6 +286,7 @@ run(
         a_word_under_the_pointer_has_its_lines_alone,
         a_click_locks_a_word_and_another_unlocks_it,
         heads_are_shown_together_and_alone,
+        a_head_takes_the_place_of_its_layers_mean,
         special_and_first_words_are_hidden_and_rows_renormalised,
         weak_links_are_left_out,
         the_fragment_brings_back_the_view,

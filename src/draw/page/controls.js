@@ -159,8 +159,13 @@ class Controls {
     event.preventDefault();
   }
 
+  // A head that is asked for while the mean of its layer is shown alone takes its place: who chose a
+  // layer, and then a head of it, wants that head.
   toggle(panel, isOn) {
-    const others = this.app.state.heads.filter((head) => head !== panel);
+    const { heads } = this.app.state;
+    const isOfMean = isOn && !this.isMean(panel) && heads.length > 0 && heads.every((head) => this.isMean(head));
+    if (isOfMean) this.before = heads;
+    const others = isOfMean ? [] : heads.filter((head) => head !== panel);
     this.app.update({ heads: isOn ? [...others, panel] : others });
   }
 
@@ -175,7 +180,8 @@ class Controls {
     const { heads } = this.app.state;
     const isAlone = heads.length === 1 && heads[0] === panel;
     const before = isAlone && this.before ? this.before : [panel];
-    this.before = isAlone ? null : heads;
+    if (isAlone) this.before = null;
+    else if (heads.length) this.before = heads; // none are left where the first of two clicks hid the only one
     this.app.update({ heads: before });
   }
 
