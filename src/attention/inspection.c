@@ -36,8 +36,8 @@ static attn_status check_top(const struct attn_problem *problem, const attn_insp
     return ATTN_SUCCESS;
 }
 
-static attn_status check_queries(const struct attn_problem *problem,
-                                 const attn_inspection *inspection, struct attn_error *error)
+static attn_status check_sums(const struct attn_problem *problem, const attn_inspection *inspection,
+                              struct attn_error *error)
 {
     RETURN_IF(inspection->query_begin < 0 || inspection->query_begin > inspection->query_end, error,
               ATTN_ERROR_ARGUMENT,
@@ -94,7 +94,7 @@ attn_status attn_inspected_resolve(struct attn_inspected *inspected,
               inspection->size, sizeof *inspection);
     attn_status status = check_top(problem, inspection, error);
     if (!status)
-        status = check_queries(problem, inspection, error);
+        status = check_sums(problem, inspection, error);
     if (status)
         return status;
 
