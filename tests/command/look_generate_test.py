@@ -1,7 +1,7 @@
 """attn look --generate: a text, and what the model writes behind it, looked at together."""
 import json
 
-from tiny_gpt2 import PIECES, POSITIONS, gpt2
+from tiny_gpt2 import PIECES, POSITIONS, gpt2, shown
 from tool import FOLDER, ROOT, SENTENCE, fails, generator, succeeds, tap
 
 
@@ -20,7 +20,7 @@ def the_tokens_are_those_of_generate():
     for count in [1, 7]:
         ids, _ = written(gpt2(), count, SENTENCE)
         found = look_json(gpt2(), "--pieces", "--generate", str(count), SENTENCE)
-        assert found["words"] == prompt + [PIECES[number] for number in ids] and len(ids) == count
+        assert found["words"] == prompt + [shown(PIECES[number]) for number in ids] and len(ids) == count
         [head] = found["heads"]
         assert all((weight > 0) == (column <= row)
                    for row, weights in enumerate(head["weights"]) for column, weight in enumerate(weights))

@@ -17,6 +17,17 @@ def byte_letters():
 
 MERGES = [("t", "h"), ("Ġ", "th"), ("Ġth", "e"), ("o", "t"), ("Ġ", "w")]
 PIECES = byte_letters() + ["".join(merge) for merge in MERGES] + ["<|endoftext|>"]
+
+
+def shown(piece):
+    """What a look calls it: the text that it stands for, or its bytes where those are none."""
+    spelled = bytes(byte_letters().index(letter) for letter in piece)
+    try:
+        return spelled.decode().replace("\0", "\u2400")
+    except UnicodeDecodeError:
+        return "".join(f"\\x{byte:02X}" for byte in spelled)
+
+
 MARKERS = ["<|im_start|>", "<|im_end|>"]
 TEMPLATE = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + "
