@@ -96,7 +96,7 @@ bool session_encode(const struct session *session, const struct text *text, cons
     if (words[0] == 0)
         attn_error_set(error, "%s is empty; a text needs at least one word", name);
     else if (pair && words[1] == 0)
-        attn_error_set(error, "--pair is empty; a text needs at least one word");
+        attn_error_set(error, "the pair is empty; a text needs at least one word");
     else
         return true;
     encoding_release(encoding);

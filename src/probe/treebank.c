@@ -147,7 +147,9 @@ static bool read_fields(struct reader *reader, char *line)
         next = tab;
     }
     if (count != COLUMNS)
-        return refuse(reader, "%zu columns, expected %d with a tab between them", count, COLUMNS);
+        return refuse(reader,
+                      "a word of CoNLL-U has %d columns with tabs between them, this line has %zu",
+                      COLUMNS, count);
     const enum line_kind kind = check_id(reader, columns[COLUMN_ID]);
     return kind == LINE_LEFT_OUT || (kind == LINE_WORD && add_word(reader, columns));
 }

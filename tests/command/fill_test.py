@@ -106,7 +106,7 @@ def other_models_are_refused_by_name():
 def texts_that_cannot_be_filled_are_refused():
     fails(1, ["the text has no [MASK]"], "fill", "-m", str(GOLDEN), "The robot.")
     fails(1, ["34 tokens", "32 positions"], "fill", "-m", str(GOLDEN), "robot " * 31 + "[MASK]")
-    fails(1, "--pair is empty", "fill", "-m", str(GOLDEN), "--pair", "", OPEN)
+    fails(1, "the pair is empty", "fill", "-m", str(GOLDEN), "--pair", "", OPEN)
     fails(1, "text 2 is empty", "fill", "-m", str(GOLDEN), OPEN, "")
     fails(1, "--pair: byte 0", "fill", "-m", str(GOLDEN), "--pair", b"\xff", OPEN)
     without = FOLDER / "without-mask"

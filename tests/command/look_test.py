@@ -255,7 +255,7 @@ def refuses_texts_without_words():
         fails(1, ["attn look: the text is empty", "word"], "look", "-m", str(model()), text)
     fails(1, "standard input is empty", "look", "-m", str(model()), "-")
     fails(1, "blank.txt is empty", "look", "-m", str(model()), "-f", file("blank.txt", "\n"))
-    fails(1, "--pair is empty", "look", "-m", str(model()), "a", "--pair", "")
+    fails(1, "the pair is empty", "look", "-m", str(model()), "a", "--pair", "")
 
 
 def refuses_texts_that_are_too_long():

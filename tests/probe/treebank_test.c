@@ -121,10 +121,11 @@ static void test_refused(void **state)
         {"", "has no sentence"},
         {"\n# only a comment\n\n", "has no sentence"},
         {"0.1\tz\t_\t_\t_\t_\t_\t_\t_\t_\n", "has no sentence"},
-        {"1\ta\t_\t_\t_\t_\t0\troot\t_\n", "line 1: 9 columns, expected 10"},
-        {ONE("1", "a", "0", "root") "2 b _ _ _ _ 1 x _ _\n", "line 2: 1 columns"},
-        {"1\ta\t_\t_\t_\t_\t0\troot\t_\t_\t_\n", "line 1: 11 columns"},
-        {ONE("1", "a", "0", "root") "\n \n", "line 3: 1 columns"},
+        {"1\ta\t_\t_\t_\t_\t0\troot\t_\n",
+         "line 1: a word of CoNLL-U has 10 columns with tabs between them, this line has 9"},
+        {ONE("1", "a", "0", "root") "2 b _ _ _ _ 1 x _ _\n", "this line has 1"},
+        {"1\ta\t_\t_\t_\t_\t0\troot\t_\t_\t_\n", "this line has 11"},
+        {ONE("1", "a", "0", "root") "\n \n", "line 3: a word of CoNLL-U has 10 columns"},
         {ONE("2", "a", "0", "root"), "line 1: the word's number is '2', expected 1"},
         {"# c\r\n" ONE("1", "a", "0", "root") ONE("1", "b", "1", "x"),
          "line 3: the word's number is '1', expected 2"},
@@ -162,7 +163,7 @@ static void test_refused(void **state)
         {ONE("1", "a", "0", "\xc3\xa9"), "must be of letters, digits and signs of ASCII"},
         {ONE("1", "a", "0", "root") "# c\n" ONE("2", "b", "1", "x"),
          "line 2: a comment between words"},
-        {"{\"a\": 1}\n", "line 1: 1 columns"},
+        {"{\"a\": 1}\n", "line 1: a word of CoNLL-U has 10 columns"},
     };
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         struct treebank treebank;
