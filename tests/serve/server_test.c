@@ -156,8 +156,8 @@ static void test_headers_that_contradict(void **state)
         POST("2") "\r\nContent-Length: 2",
         POST("2") "\r\nTransfer-Encoding: chunked",
         POST("2") "\r\nTransfer-Encoding: identity",
-        "POST /look HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/json\r\n"
-        "Transfer-Encoding: gzip, chunked",
+        ("POST /look HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Type: application/json\r\n"
+         "Transfer-Encoding: gzip, chunked"),
         "GET / HTTP/1.1\r\nHost: localhost:PORT\r\nHost: evil.example",
     };
     for (size_t n = 0; n < sizeof heads / sizeof heads[0]; n++)
