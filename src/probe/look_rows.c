@@ -31,11 +31,12 @@ bool look_row_take(const int32_t *group, size_t tokens, struct look_row *row, si
             row->left_out += (double)weights[key++];
             continue;
         }
-        float sum = row->units[unit];
+        /* Of this query alone first: beside what many queries gave, each piece would be rounded. */
+        float sum = 0.0f;
         do
             sum += weights[key++];
         while (key < keys && group[key] == unit);
-        row->units[unit] = sum;
+        row->units[unit] += sum;
         seen = (size_t)unit + 1;
     }
     row->queries++;
