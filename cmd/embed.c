@@ -7,7 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "session.h"
-#include "truncate.h"
+#include "text/encoding_truncate.h"
 #include "verb.h"
 
 enum { OPTION_POOLING = OPTION_OWN, OPTION_NO_NORMALIZE, OPTION_TRUNCATE };

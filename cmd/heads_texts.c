@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/file_error.h"
-#include "truncate.h"
+#include "text/encoding_truncate.h"
 
 /* Names in a folder, and then their paths. */
 struct path_list {

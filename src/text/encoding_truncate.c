@@ -1,4 +1,4 @@
-#include "truncate.h"
+#include "text/encoding_truncate.h"
 
 #include <string.h>
 

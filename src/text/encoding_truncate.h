@@ -1,6 +1,6 @@
 /* Texts that are longer than a model's positions. */
-#ifndef ATTN_CMD_TRUNCATE_H
-#define ATTN_CMD_TRUNCATE_H
+#ifndef ATTN_TEXT_ENCODING_TRUNCATE_H
+#define ATTN_TEXT_ENCODING_TRUNCATE_H
 
 #include "text/tokenizer.h"
 
