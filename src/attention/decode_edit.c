@@ -38,10 +38,10 @@ static void add_bias(const struct attn_decode_item *item, const struct score_row
     enum attn_storage storage = attn_storage_of(bias->type);
     int64_t run = step == 1 ? row->keys : 1;
     for (int64_t t = 0; t < row->keys; t += run)
-        item->kernels->widen(storage, first + t * step * size, 1.0f, run, item->scratch.bias + t);
+        item->kernels->widen(storage, first + t * step * size, 1.0f, run, item->scratch->bias + t);
     for (int64_t t = 0; t < row->keys; t++) {
         float *s = row->s + t * row->stride;
-        *s = item->scratch.bias[t] == -INFINITY ? -INFINITY : *s + item->scratch.bias[t];
+        *s = item->scratch->bias[t] == -INFINITY ? -INFINITY : *s + item->scratch->bias[t];
     }
 }
 
@@ -88,7 +88,7 @@ static bool covers(struct attn_key_span span, struct attn_key_span part)
 /* Whether the row keeps all keys of the span, as far as its places tell without a look at each. */
 static bool keeps_all(const struct attn_decode_item *item, int64_t row, struct attn_key_span span)
 {
-    const struct attn_key_spans *spans = &item->scratch.spans[row];
+    const struct attn_key_spans *spans = &item->scratch->spans[row];
     if (item->problem->has_keep || item->problem->query_documents)
         return false;
     if (covers(spans->rest, span) || covers(spans->prefix, span))

@@ -17,10 +17,10 @@ void attn_decode_item_begin(struct attn_decode_item *item)
     item->key_kernels = &item->kernels->decode->storage[attn_storage_of(problem->k.type)];
     item->value_kernels = &item->kernels->decode->storage[attn_storage_of(problem->v.type)];
     for (int64_t row = 0; row < item->rows; row++) {
-        item->scratch.spans[row] = attn_keys_of_rows(
+        item->scratch->spans[row] = attn_keys_of_rows(
             problem, &item->sequence, attn_decode_head(item, row), attn_decode_query(item, row), 1);
         attn_decode_pack_query(item, row,
-                               item->scratch.queries + row * attn_decode_width(problem->d_qk));
+                               item->scratch->queries + row * attn_decode_width(problem->d_qk));
     }
 }
 
@@ -31,7 +31,7 @@ static struct attn_key_span keys_of_pass(const struct attn_decode_item *item,
     struct attn_key_span all = {end, begin};
     for (int64_t i = 0; i < pass.count; i++) {
         struct attn_key_span span =
-            attn_keys_within(&item->scratch.spans[pass.row + i], begin, end);
+            attn_keys_within(&item->scratch->spans[pass.row + i], begin, end);
         if (span.begin >= span.end)
             continue;
         all.begin = span.begin < all.begin ? span.begin : all.begin;
@@ -64,9 +64,9 @@ static bool take_span(struct attn_decode_item *item, struct attn_decode_pass pas
     const int64_t begin = span.begin - block, end = span.end - block;
     /* Softmax begins at a whole step, whatever comes before the span. */
     const int64_t start = begin - begin % ATTN_DECODE_UNIT;
-    float *s = item->scratch.scores;
+    float *s = item->scratch->scores;
     struct attn_stored_rows part = rows_from(keys, begin);
-    item->key_kernels->scores(item->scratch.queries + pass.row * attn_decode_width(problem->d_qk),
+    item->key_kernels->scores(item->scratch->queries + pass.row * attn_decode_width(problem->d_qk),
                               pass.count, problem->d_qk, &part, end - begin, problem->scale,
                               s + begin * stride);
     attn_decode_edit(item, pass, block, span, s);
@@ -100,9 +100,9 @@ static bool take_pass(struct attn_decode_item *item, struct attn_decode_pass pas
         if (span.begin >= span.end)
             continue;
         struct attn_stored_rows keys = attn_decode_rows(item, &problem->k, &problem->key_scales,
-                                                        &item->scratch.keys, block, end - block);
+                                                        &item->scratch->keys, block, end - block);
         struct attn_stored_rows values = attn_decode_rows(
-            item, &problem->v, &problem->value_scales, &item->scratch.values, block, end - block);
+            item, &problem->v, &problem->value_scales, &item->scratch->values, block, end - block);
         excluded |= take_span(item, pass, block, span, &keys, &values, state);
     }
     return excluded;
@@ -142,7 +142,7 @@ void attn_decode_item_end(struct attn_decode_item *item)
     const struct attn_problem *problem = item->problem;
     for (int64_t row = 0; row < item->rows; row++) {
         struct attn_decode_state state =
-            attn_decode_state_at(&item->scratch.total, row, problem->d_v);
+            attn_decode_state_at(&item->scratch->total, row, problem->d_v);
         int64_t head = attn_decode_head(item, row);
         int64_t i = item->sequence.query_begin + attn_decode_query(item, row);
         if (problem->d_v > 0) {

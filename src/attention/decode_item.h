@@ -11,7 +11,7 @@ struct attn_decode_item {
     struct attn_sequence sequence;
     int64_t key_head, group;
     int64_t first, rows; /* of the key head's rows: decode_plan.h */
-    struct attn_decode_scratch scratch;
+    const struct attn_decode_scratch *scratch;
 };
 
 static inline int64_t attn_decode_head(const struct attn_decode_item *item, int64_t row)

@@ -65,22 +65,25 @@ static void take_rows(struct attn_decode_rows *rows, const struct attn_problem *
                                    attn_type_size(tensor->type));
 }
 
-void attn_decode_scratch_take(struct attn_decode_scratch *parts,
-                              const struct attn_decode_plan *plan,
-                              const struct attn_problem *problem, struct attn_scratch *scratch)
+const struct attn_decode_scratch *attn_decode_scratch_take(const struct attn_decode_plan *plan,
+                                                           const struct attn_problem *problem,
+                                                           struct attn_scratch *scratch)
 {
     int64_t widest = problem->d_qk > problem->d_v ? problem->d_qk : problem->d_v;
-    attn_decode_state_take(&parts->total, plan->rows, problem->d_v, scratch);
-    attn_decode_state_take(&parts->chunk, plan->rows, problem->d_v, scratch);
-    parts->queries = attn_scratch_floats(scratch, plan->rows, attn_decode_width(problem->d_qk));
-    parts->scores = attn_scratch_floats(scratch, ATTN_DECODE_BLOCK, ATTN_DECODE_QUERIES);
-    parts->row = attn_scratch_floats(scratch, widest, 1);
-    parts->narrow = attn_scratch_take(scratch, problem->d_v, 1, (int64_t)sizeof(float));
-    parts->bias = attn_scratch_floats(scratch, problem->has_bias ? ATTN_KEY_BLOCK : 0, 1);
-    parts->spans =
-        attn_scratch_take(scratch, plan->rows, 1, (int64_t)sizeof(struct attn_key_spans));
-    take_rows(&parts->keys, problem, &problem->k, scratch);
-    take_rows(&parts->values, problem, &problem->v, scratch);
+    struct attn_decode_scratch parts, *place = attn_scratch_take(scratch, 1, 1, sizeof *place);
+    attn_decode_state_take(&parts.total, plan->rows, problem->d_v, scratch);
+    attn_decode_state_take(&parts.chunk, plan->rows, problem->d_v, scratch);
+    parts.queries = attn_scratch_floats(scratch, plan->rows, attn_decode_width(problem->d_qk));
+    parts.scores = attn_scratch_floats(scratch, ATTN_DECODE_BLOCK, ATTN_DECODE_QUERIES);
+    parts.row = attn_scratch_floats(scratch, widest, 1);
+    parts.narrow = attn_scratch_take(scratch, problem->d_v, 1, (int64_t)sizeof(float));
+    parts.bias = attn_scratch_floats(scratch, problem->has_bias ? ATTN_KEY_BLOCK : 0, 1);
+    parts.spans = attn_scratch_take(scratch, plan->rows, 1, (int64_t)sizeof(struct attn_key_spans));
+    take_rows(&parts.keys, problem, &problem->k, scratch);
+    take_rows(&parts.values, problem, &problem->v, scratch);
+    if (place)
+        *place = parts;
+    return place;
 }
 
 bool attn_decode_plan_make(struct attn_decode_plan *plan, const struct attn_context *context,
@@ -118,9 +121,8 @@ bool attn_decode_plan_make(struct attn_decode_plan *plan, const struct attn_cont
 
     struct attn_scratch shared = {NULL, 0, false}, own = {NULL, 0, false};
     struct attn_decode_shared shared_parts;
-    struct attn_decode_scratch own_parts;
     attn_decode_shared_take(&shared_parts, plan, problem, &shared);
-    attn_decode_scratch_take(&own_parts, plan, problem, &own);
+    attn_decode_scratch_take(plan, problem, &own);
     plan->shared_bytes = shared.used;
     plan->bytes_a_thread = own.used;
     return !shared.overflow && !own.overflow;

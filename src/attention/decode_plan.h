@@ -75,8 +75,9 @@ struct attn_decode_scratch {
     struct attn_key_spans *spans; /* [rows] */
     struct attn_decode_rows keys, values;
 };
-void attn_decode_scratch_take(struct attn_decode_scratch *parts,
-                              const struct attn_decode_plan *plan,
-                              const struct attn_problem *problem, struct attn_scratch *scratch);
+/* Takes it with its parts; it is the first thing taken. NULL while bytes are counted only. */
+const struct attn_decode_scratch *attn_decode_scratch_take(const struct attn_decode_plan *plan,
+                                                           const struct attn_problem *problem,
+                                                           struct attn_scratch *scratch);
 
 #endif

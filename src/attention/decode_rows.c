@@ -78,8 +78,8 @@ void attn_decode_pack_query(const struct attn_decode_item *item, int64_t row, fl
     int64_t run = q->stride[3] == 1 ? d_qk : 1;
     for (int64_t c = 0; c < d_qk; c += run)
         item->kernels->widen(storage, query + c * q->stride[3] * size, 1.0f, run,
-                             item->scratch.row + c);
-    item->key_kernels->pack(item->scratch.row, 1, d_qk, packed);
+                             item->scratch->row + c);
+    item->key_kernels->pack(item->scratch->row, 1, d_qk, packed);
 }
 
 void attn_decode_unpack_output(const struct attn_decode_item *item, int64_t row,
@@ -94,7 +94,7 @@ void attn_decode_unpack_output(const struct attn_decode_item *item, int64_t row,
         item->value_kernels->unpack(packed, d_v, (float *)(void *)output, o->stride[3]);
         return;
     }
-    item->value_kernels->unpack(packed, d_v, item->scratch.row, 1);
-    item->kernels->narrow(attn_storage_of(o->type), item->scratch.row, d_v, item->scratch.narrow);
-    copy_elements(item->scratch.narrow, 1, output, o->stride[3], size, d_v);
+    item->value_kernels->unpack(packed, d_v, item->scratch->row, 1);
+    item->kernels->narrow(attn_storage_of(o->type), item->scratch->row, d_v, item->scratch->narrow);
+    copy_elements(item->scratch->narrow, 1, output, o->stride[3], size, d_v);
 }

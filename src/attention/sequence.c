@@ -103,8 +103,10 @@ struct attn_key_spans attn_keys_of_rows(const struct attn_problem *problem,
         spans.prefix = common(spans.prefix, called);
         spans.rest = common(spans.rest, called);
     }
-    spans.prefix = attn_documents_narrow(problem, sequence, first, rows, spans.prefix);
-    spans.rest = attn_documents_narrow(problem, sequence, first, rows, spans.rest);
+    if (problem->query_documents) {
+        spans.prefix = attn_documents_narrow(problem, sequence, first, rows, spans.prefix);
+        spans.rest = attn_documents_narrow(problem, sequence, first, rows, spans.rest);
+    }
     return spans;
 }
 
