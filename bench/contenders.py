@@ -9,10 +9,9 @@ import libattn
 import numpy
 import onnxruntime
 import torch
+from inputs import TORCH_TYPES, Inputs, make_inputs, make_output_gradient
 from onnx import TensorProto, helper
 from torch.nn.functional import scaled_dot_product_attention
-
-TORCH_TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
 @dataclass
@@ -21,41 +20,6 @@ class Contender:
     call: Callable
     result: Callable  # what the last call computed, as f32 [B, H, Lq, d_v]
     memory: tuple  # what the call points to
-
-
-@dataclass
-class Inputs:
-    """Contiguous tensors: q [B, H, Lq, d_qk], k and v [B, Hkv, Lk, …]; keep (bool) and bias or None."""
-
-    q: torch.Tensor
-    k: torch.Tensor
-    v: torch.Tensor
-    keep: torch.Tensor
-    bias: torch.Tensor
-
-
-def make_inputs(shape):
-    random = torch.Generator().manual_seed(1)
-
-    def normal(*axes):
-        return torch.randn(*axes, generator=random).to(TORCH_TYPES[shape.type])
-
-    keep = bias = None
-    if shape.kind == "keep":
-        keep = torch.rand(1, 1, shape.queries, shape.keys, generator=random) < 0.75
-        keep[..., 0] = True  # no row without a key: peers differ there
-    elif shape.kind == "padding":
-        lengths = torch.randint(1, shape.keys + 1, (shape.batch, 1, 1, 1), generator=random)
-        keep = torch.arange(shape.keys).view(1, 1, 1, -1) < lengths
-    elif shape.kind == "bias":
-        bias = normal(1, shape.heads, shape.queries, shape.keys)
-    return Inputs(
-        normal(shape.batch, shape.heads, shape.queries, shape.dim),
-        normal(shape.batch, shape.key_heads, shape.keys, shape.dim),
-        normal(shape.batch, shape.key_heads, shape.keys, shape.value_dim),
-        keep,
-        bias,
-    )
 
 
 def of_libattn(attention, shape, inputs, precision):
@@ -142,9 +106,7 @@ def gradients_of(output, inputs, d_output):
 
 def backward_contenders(attention, shape, inputs, precision):
     """Of the backward pass alone: the forward passes are done before. ONNX Runtime has none."""
-    random = torch.Generator().manual_seed(2)
-    d_output = torch.randn(shape.batch, shape.heads, shape.queries, shape.value_dim, generator=random)
-    d_output = d_output.to(TORCH_TYPES[shape.type])
+    d_output = make_output_gradient(shape)
 
     def learnable(convert):
         copies = [convert(tensor.clone()).requires_grad_() for tensor in (inputs.q, inputs.k, inputs.v)]

@@ -10,45 +10,22 @@ PyTorch's in f32 by more than the tolerance.
 """
 import argparse
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
+
+# What it has in common with python -m attn.bench stands there; the package need not be built.
+sys.path.insert(1, str(Path(__file__).resolve().parent.parent / "python" / "attn" / "bench"))
 
 import contenders
 import libattn
 import onnxruntime
 import shapes
 import torch
+from inputs import TOLERANCE
+from timing import medians
 
-SLICE = 0.003  # seconds that a contender runs a round, at least one call
-# 16-bit outputs are rounded, and so are PyTorch's weights there.
-TOLERANCE = {"f32": 1e-4, "bf16": 2e-2, "f16": 3e-3}
 PEERS = ("torch", "onnxruntime")
-
-
-def run(call, times):
-    """Seconds a call, of the process on any CPU: a second thread would count, other programs do not."""
-    repeat = range(times)
-    begin = time.process_time()
-    for _ in repeat:
-        call()
-    return (time.process_time() - begin) / times
-
-
-def measure(contenders, rounds):
-    """{name: median seconds}"""
-    times = {}
-    for one in contenders:
-        run(one.call, 1)
-        estimate = run(one.call, 3 if run(one.call, 1) < SLICE else 1)
-        times[one.name] = max(1, round(SLICE / estimate))
-    taken = {one.name: [] for one in contenders}
-    for number in range(rounds):
-        first = number % len(contenders)  # nobody always follows the same one
-        for one in contenders[first:] + contenders[:first]:
-            taken[one.name].append(run(one.call, times[one.name]))
-    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def differences(contenders, expected, tolerance):
@@ -108,7 +85,8 @@ def main():
             except RuntimeError as error:
                 sys.exit(f"bench-peers: {shape.name}: {error}")
             wrong += [f"{shape.name}: {text}" for text in differences(racers, expected, TOLERANCE[shape.type])]
-            seconds = measure(racers, given.rounds)
+            # CPU time of the process: a second thread would count, other programs do not.
+            seconds = medians({one.name: one.call for one in racers}, given.rounds, time.process_time)
         if ratio(seconds) < 1:
             slower.append(shape.name)
         if given.json:

@@ -1,5 +1,6 @@
-"""The problems on which libattn is compared with its peers."""
+"""The problems on which libattn is compared with its peers. bench/ of the source tree uses them too."""
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Shape:
     backward: bool = False
 
     @property
-    def name(self):
+    def name(self) -> str:
         """As `attn help bench` says, with the batch where it is not 1."""
         parts = [self.type, *(["backward"] if self.backward else []), self.kind]
         if self.kind == "decode":
@@ -35,16 +36,36 @@ class Shape:
         parts += [f"v{self.value_dim}"] if self.value_dim != self.dim else []
         return "-".join(parts)
 
+    @property
+    def products(self) -> int:
+        """Multiplications of Q·Kᵀ and of the weights with V; of the gradients' products with `backward`."""
+        pairs = self.batch * self.heads * self.queries * self.keys
+        if self.backward:
+            return pairs * (3 * self.dim + 2 * self.value_dim)
+        return pairs * (self.dim + self.value_dim)
 
-def shape(kind, length, dim, keys=None, value_dim=None, key_heads=None, **rest):
-    heads = rest.get("heads", 8)
-    return Shape(kind, length, keys or length, dim, value_dim or dim, key_heads=key_heads or heads, **rest)
+
+def shape(
+    kind: str,
+    length: int,
+    dim: int,
+    keys: int | None = None,
+    value_dim: int | None = None,
+    key_heads: int | None = None,
+    heads: int = 8,
+    **rest: Any,
+) -> Shape:
+    return Shape(kind, length, keys or length, dim, value_dim or dim, heads=heads, key_heads=key_heads or heads, **rest)
 
 
-def standard():
+def standard() -> list[Shape]:
     """All of them, the usual ones first. What attn_decode is made for comes once with it and once with
     attn_forward."""
-    decoders = ({"heads": 12}, {"heads": 12, "batch": 8}, {"heads": 32, "key_heads": 8})
+    decoders: tuple[dict[str, int], ...] = (
+        {"heads": 12},
+        {"heads": 12, "batch": 8},
+        {"heads": 32, "key_heads": 8},
+    )
     return [
         shape("dense", 128, 64, heads=12),
         *(shape(kind, 2048, dim) for kind in ("dense", "causal") for dim in (64, 128)),
