@@ -26,8 +26,8 @@ FUZZ_SECONDS = 600
 # choice is.
 unexport ATTN_MODEL ATTN_GENERATOR
 
-.PHONY: all look generate train check check-sanitize check-clang check-threads check-avx512 check-mpi check-web check-exp \
-        fuzz accuracy bench-peers install clean
+.PHONY: all look generate train wheel check check-python check-sanitize check-clang check-threads check-avx512 check-mpi \
+        check-web check-exp fuzz accuracy bench-peers install clean
 
 all:
 	@scripts/setup build
@@ -78,19 +78,33 @@ train:
 	@echo 'What one head, $(TRAIN_HEAD), has learned: build/train/head.svg'
 	@echo 'Which word looks at which, to open in a browser: build/train/look.html'
 
+# The Python package, to give away: build/dist/attn-*.whl and .tar.gz, of what is committed.
+wheel:
+	@scripts/setup python
+	@scripts/build_wheel build/dist
+
 check:
 	@scripts/setup check
 	@scripts/configure build '--prefix=$(PREFIX)' '--libdir=$(LIBDIR)' -Dtests=enabled
 	@ninja -C build
+	@scripts/python_packages build
 	@scripts/check_aarch64 build/aarch64
 	@scripts/attn-fetch-model >/dev/null
 	@scripts/attn-fetch-model generator >/dev/null
 	@scripts/run_tests.py build --also aarch64=build/aarch64
 
+# The Python package as its users get it: a wheel of this tree in a new environment, with PyTorch if python3 or pip
+# has it, or ATTN_TORCH_WHEEL names its file.
+check-python:
+	@scripts/setup python
+	@scripts/attn-fetch-model >/dev/null
+	@scripts/check_python.py build/check-python
+
 check-sanitize:
 	@scripts/setup check
 	@scripts/configure build-sanitize -Dtests=enabled -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-sanitize
+	@scripts/python_packages build-sanitize
 	@scripts/attn-fetch-model >/dev/null
 	@scripts/attn-fetch-model generator >/dev/null
 	@scripts/run_tests.py build-sanitize

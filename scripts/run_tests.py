@@ -145,6 +145,18 @@ def fast_blas(environment):
     return {"OPENBLAS_CORETYPE": "SKYLAKEX" if "avx512bw" in flags else "HASWELL"}
 
 
+def models():
+    """The variables that tell tests where the default models are; without them tests skip by name, or use the
+    caller's own."""
+    fetch = Path(__file__).with_name("attn-fetch-model")
+    found = {}
+    for variable, model in [("ATTN_TEST_MODEL", "encoder"), ("ATTN_TEST_GENERATOR", "generator")]:
+        folder = subprocess.run([fetch, "--directory", model], check=True, capture_output=True, text=True)
+        if Path(folder.stdout.rstrip("\n")).exists():
+            found[variable] = folder.stdout.rstrip("\n")
+    return found
+
+
 def run_build(build, suites, prefix=""):
     """Runs Meson's tests, showing one line for each executable."""
     expected = json.loads(Path(build, "meson-info", "intro-tests.json").read_text())
@@ -153,12 +165,7 @@ def run_build(build, suites, prefix=""):
             sys.exit(f"run_tests: no test in {build} is of the suite {suite}")
     log = Path(build, "meson-logs", "testlog.json")
     log.unlink(missing_ok=True)
-    environment = dict(os.environ)
-    fetch = Path(__file__).with_name("attn-fetch-model")
-    for variable, model in [("ATTN_TEST_MODEL", "encoder"), ("ATTN_TEST_GENERATOR", "generator")]:
-        folder = subprocess.run([fetch, "--directory", model], check=True, capture_output=True, text=True)
-        if Path(folder.stdout.rstrip("\n")).exists():  # else tests skip by name, or use the caller's own
-            environment[variable] = folder.stdout.rstrip("\n")
+    environment = os.environ | models()
     environment.update(fast_blas(environment))
     environment.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
     command = ["meson", "test", "-C", build, "--no-rebuild", "--timeout-multiplier", "4"]

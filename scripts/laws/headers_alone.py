@@ -4,7 +4,7 @@
     scripts/laws/headers_alone.py [ROOT]        CC and CXX choose the compilers
 
 A header that speaks the instruction set of another architecture is left out where the cross compiler of
-that architecture is not there.
+that architecture is not there, those of the Python extension where the headers of Python are not there.
 """
 import os
 import platform
@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import tree
@@ -52,15 +53,24 @@ def compiler_for(architecture):
 
 
 def left_out(root):
-    """{path: architecture} of the headers that no compiler here can compile."""
+    """{path: what is missing} of the headers that cannot be compiled here."""
     headers = isa_headers(root).items()
-    return {path: needs[0] for path, needs in headers if not compiler_for(needs[0])}
+    missing = {path: f"a compiler for {needs[0]}" for path, needs in headers if not compiler_for(needs[0])}
+    if python_flags() is None:
+        missing.update((path, "Python.h") for path in tree.files(root, (".h",), ["python/native"]))
+    return missing
+
+
+def python_flags():
+    """How the headers of this Python are found, as the extension finds them; None where they are not there."""
+    folder = sysconfig.get_path("include")
+    return ["-isystem", folder, "-DPy_LIMITED_API=0x030B0000"] if Path(folder, "Python.h").exists() else None
 
 
 def compile_alone(root, compiler, flags, folder, header):
     """The compiler's first complaint about a file that includes the header and nothing else, or None."""
     command = shlex.split(compiler) + flags + STRICT
-    command += [f"-I{root / 'include'}"] + ([f"-I{root / 'src'}"] if folder == "src" else []) + ["-"]
+    command += [f"-I{root / 'include'}"] + ([] if folder == "include" else [f"-I{root / folder}"]) + ["-"]
     done = subprocess.run(command, input=f'#include "{header}"\n', capture_output=True, text=True)
     return None if done.returncode == 0 else (done.stderr.splitlines() or ["no message"])[0]
 
@@ -81,9 +91,11 @@ def problems(root):
         if path.parts[0] == "include":
             jobs.append((path, "pedantic C11", c, ["-x", "c", "-std=c11", "-Wpedantic"]))
             jobs.append((path, "C++11", cxx, CXX11 + ["-Wpedantic"]))
+    if (python := python_flags()) is not None:
+        jobs += [(path, "C11", c, C11 + python) for path in tree.files(root, (".h",), ["python/native"])]
     found = []
     for path, language, compiler, flags in jobs:
-        folder = path.parts[0]
+        folder = "python/native" if path.parts[0] == "python" else path.parts[0]
         complaint = compile_alone(root, compiler, flags, folder, path.relative_to(folder))
         if complaint:
             found.append(f"{path}: does not compile alone as {language}: {complaint}")

@@ -39,7 +39,7 @@ def room_of(path):
 
 def problem_of(room, bracket, target, public, beside):
     """What is wrong with one include of a file that has the headers `beside` it, or None."""
-    if target in public or (room in ("cmd", "bench") and target in beside):
+    if target in public or (room in ("cmd", "bench", "python") and target in beside):
         return None
     if room in PUBLIC_ONLY:
         return None if bracket == "<" else "sees public headers only"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Law: no dead tests. Each C file in tests/ is named in some meson.build there, each Python file too, or
-imported by one that is.
+imported by one that is. Where tests/python/meson.build names a folder, pytest finds the files in it.
 
     scripts/laws/tests_reached.py [ROOT]
 """
@@ -18,12 +18,18 @@ def named_files(root):
     named = set()
     for build in tree.files(root, ("meson.build",), ["tests"]):
         text = re.sub(r"#.*", "", (root / build).read_text())
-        strings = re.findall(r"'([^'\n]+)'", text)
+        strings = re.findall(r"'([^'\n]*)'", text)
         endings = re.findall(r"\+\s*'([^'\n]+\.(?:c|py))'", text)
         for string in strings:
             for ending in ["", *endings]:
                 named.add(Path(os.path.normpath(build.parent / (string + ending))))
     return named
+
+
+def found_by_pytest(path, named):
+    """Whether it is a file that pytest takes by its name, in a folder that is named."""
+    taken = path.name.startswith("test_") or path.name == "conftest.py"
+    return path.parts[:2] == ("tests", "python") and path.parent in named and taken
 
 
 def problems(root):
@@ -37,7 +43,7 @@ def problems(root):
     for path in tree.files(root, (".c", ".cc", ".cpp"), ["tests"]) + scripts:
         if path.suffix == ".py" and path.stem in imported:
             continue
-        if path not in named:
+        if path not in named and not found_by_pytest(path, named):
             found.append(f"{path}: no meson.build in tests/ names it")
     return found
 

@@ -8,7 +8,7 @@ VERBS = ["look", "heads", "serve", "embed", "tokenize", "generate", "fill", "tra
 
 
 def prints_its_version():
-    assert succeeds("--version") == "attn 0.5.0\n"
+    assert succeeds("--version") == "attn 0.6.0\n"
 
 
 def alone_it_shows_the_usage():
@@ -141,7 +141,7 @@ def no_message_steers_the_terminal():
 def info_tells_the_machine_without_a_model():
     text = succeeds("info", env={"ATTN_ISA": "scalar"})
     fields = dict(line.split(":", 1) for line in text.splitlines())
-    assert fields["version"].strip() == "0.5.0" and fields["isa"].strip() == "scalar"
+    assert fields["version"].strip() == "0.6.0" and fields["isa"].strip() == "scalar"
     assert fields["cpu"].strip() and fields["blas"].strip() and fields["threads"].strip() == "1"
     assert "attn-fetch-model" in fields["model"]
 

@@ -16,6 +16,7 @@ import file_length  # noqa: E402
 import headers_alone  # noqa: E402
 import include_directions  # noqa: E402
 import library_symbols  # noqa: E402
+import package_files  # noqa: E402
 import readme_example  # noqa: E402
 import readme_links  # noqa: E402
 import tap  # noqa: E402
@@ -50,6 +51,8 @@ def finds_includes_against_the_direction():
         "cmd/look.c": '#include "options.h"\n#include "model/bert.h"\n',
         "cmd/options.h": "",
         "examples/first.c": "#include <attn.h>\n#include <stdio.h>\n",
+        "python/native/module.c": '#include <Python.h>\n#include <attn.h>\n#include "array.h"\n',
+        "python/native/array.h": "",
     }
     expect(problems_in(include_directions.problems, good))
     bad = {
@@ -60,12 +63,14 @@ def finds_includes_against_the_direction():
         "cmd/embed.c": '#include "kernel/kernel.h"\n',
         "cmd/look.c": '#include "absent.h"\n',
         "examples/second.c": '#include "base/error.h"\n',
+        "python/native/array.c": '#include "base/memory.h"\n',
     }
     expect(
         problems_in(include_directions.problems, bad),
         "cmd/embed.c: includes kernel/kernel.h",
         "cmd/look.c: includes absent.h",
         "examples/second.c: includes base/error.h",
+        "python/native/array.c: includes base/memory.h",
         "src/base/file.c: includes nn/linear.h",
         "src/model/gpt2.c: includes kernel/kernel.h",
         "src/nn/linear.c: includes linear.h",
@@ -87,9 +92,9 @@ def headers_compile_alone():
     expect(headers_alone.problems(ROOT))
 
 
-def headers_of_other_architectures_have_a_compiler():
+def every_header_can_be_compiled_here():
     if left_out := headers_alone.left_out(ROOT):
-        raise tap.Skip(", ".join(f"no compiler for {a}: {path}" for path, a in left_out.items()))
+        raise tap.Skip(", ".join(f"{path} lacks {what}" for path, what in left_out.items()))
 
 
 def finds_a_header_that_needs_another():
@@ -105,6 +110,35 @@ def finds_a_header_that_needs_another():
     )
 
 
+def finds_a_header_of_the_extension_that_needs_another():
+    if headers_alone.python_flags() is None:
+        raise tap.Skip("the headers of Python are not there")
+    tree = {
+        "python/native/array.h": "#include <Python.h>\nPyObject *array(void);\n",
+        "python/native/lacks.h": '#include "array.h"\nattn_tensor tensor(void);\n',
+    }
+    expect(problems_in(headers_alone.problems, tree), "python/native/lacks.h: does not compile alone as C11")
+
+
+def package_is_complete():
+    expect(package_files.problems(ROOT))
+
+
+def finds_a_file_that_is_in_no_wheel():
+    tree = {
+        "python/meson.build": "files('native/module.c')  # 'native/array.c'\n",
+        "python/native/module.c": "",
+        "python/native/array.c": "",
+        "python/attn/meson.build": "{'.': files('__init__.py'), 'torch': files('torch/__init__.py')}\n",
+        "python/attn/__init__.py": "",
+        "python/attn/py.typed": "",
+        "python/attn/torch/__init__.py": "",
+        "python/attn/torch/operators.py": "",
+    }
+    expect(problems_in(package_files.problems, tree), "python/attn/py.typed", "python/attn/torch/operators.py",
+           "python/native/array.c")
+
+
 def tests_are_reached():
     expect(tests_reached.problems(ROOT))
 
@@ -118,8 +152,14 @@ def finds_a_test_that_nothing_runs():
         "tests/a/y_test.c": "",
         "tests/a/dead.c": "",
         "tests/a/dead.py": "import help\n",
+        "tests/python/meson.build": "x = {'numpy': '', 'absent': ''}\n",
+        "tests/python/numpy/test_a.py": "import reference\n",
+        "tests/python/numpy/reference.py": "",
+        "tests/python/numpy/dead.py": "",
+        "tests/python/torch/test_dead.py": "",
     }
-    expect(problems_in(tests_reached.problems, tree), "tests/a/dead.c", "tests/a/dead.py")
+    expect(problems_in(tests_reached.problems, tree), "tests/a/dead.c", "tests/a/dead.py",
+           "tests/python/numpy/dead.py", "tests/python/torch/test_dead.py")
 
 
 def readme_shows_the_example():
@@ -186,8 +226,11 @@ tap.run(
         files_are_short,
         finds_a_file_that_is_too_long,
         headers_compile_alone,
-        headers_of_other_architectures_have_a_compiler,
+        every_header_can_be_compiled_here,
         finds_a_header_that_needs_another,
+        finds_a_header_of_the_extension_that_needs_another,
+        package_is_complete,
+        finds_a_file_that_is_in_no_wheel,
         tests_are_reached,
         finds_a_test_that_nothing_runs,
         readme_shows_the_example,

@@ -32,7 +32,8 @@ MODULES = {
 }
 TO_BUILD = {"gcc", "libc6-dev", "meson", "ninja-build", "pkgconf", "python3", *MODULES} - {"libcmocka-dev"}
 TO_LOOK = TO_BUILD | {"python3-pip"}
-TO_CHECK = TO_LOOK | {"g++", "libcmocka-dev"}
+TO_CHECK = TO_LOOK | {"g++", "libcmocka-dev", "python3-dev"}
+TO_PYTHON = {"gcc", "libc6-dev", "python3", "python3-pip", "python3-dev", "python3-venv"}
 TO_TRAIN = TO_BUILD | {"bible-kjv"}
 MPI = {"libopenmpi-dev", "openmpi-bin"}
 WEB = {"chromium", "chromium-driver"}
@@ -66,7 +67,12 @@ TOOLS = {
     "mpirun": "",
     "chromium": "",
     "chromedriver": "",
-    "python3": '[ -e "$MACHINE/installed/python3-pip" ]',
+    "python3": """
+case $2 in
+*sysconfig*) [ -e "$MACHINE/installed/python3-dev" ] && echo "$MACHINE/include" ;;
+*venv*) [ -e "$MACHINE/installed/python3-venv" ] ;;
+*) [ -e "$MACHINE/installed/python3-pip" ] ;;
+esac""",
     "pkg-config": 'case $2 in\n'
     + "".join(f'{module}) [ -e "$MACHINE/installed/{package}" ] ;;\n' for package, module in MODULES.items())
     + "esac",
@@ -77,8 +83,9 @@ REAL = ["sh", "cat", "head", "tail", "find", "mktemp", "rm", "env", "true"]
 class Machine:
     def __init__(self, folder, uid=0, lists=True, without=()):
         self.folder = Path(folder)
-        for name in ("bin", "installed", "store"):
+        for name in ("bin", "include", "installed", "store"):
             (self.folder / name).mkdir()
+        (self.folder / "include" / "Python.h").touch()
         (self.folder / "uid").write_text(f"{uid}\n")
         if lists:
             (self.folder / "lists").touch()
@@ -157,6 +164,7 @@ def each_step_needs_no_more_than_it_uses(machine):
     assert machine.setup("generate").stderr == ""
     assert packages_of(machine.setup("train").stderr) == TO_TRAIN - TO_BUILD
     assert packages_of(machine.setup("check").stderr) == TO_CHECK - TO_LOOK
+    assert packages_of(machine.setup("python").stderr) == TO_PYTHON - TO_CHECK
     assert packages_of(machine.setup("web").stderr) == WEB
     assert packages_of(machine.setup("mpi").stderr) == MPI
     assert "update" not in machine.log("apt-log")
@@ -230,7 +238,7 @@ def a_compiler_that_is_not_there_is_named(machine):
 @on()
 def an_unknown_step_is_refused(machine):
     done = machine.setup("dance")
-    assert done.returncode == 1 and "build, look, generate, train, check, web, mpi, clang" in done.stderr
+    assert done.returncode == 1 and "build, look, generate, train, check, python, web, mpi, clang" in done.stderr
 
 
 tap.run(

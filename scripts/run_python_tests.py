@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs the tests of the Python package in one folder with pytest, and prints TAP as the other tests do.
+
+    run_python_tests.py FOLDER [OPTION of pytest]...
+
+Where a library that a folder is about is not installed, each of its files is one skipped test; so is a file that
+skips itself while it is read. A test that is expected to fail, and does, passes. Exit status 0 iff no test failed and
+at least one is there.
+"""
+import importlib.util
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+# The name of a folder, and what all of it needs.
+NEEDS = {"torch": ["torch"], "transformers": ["torch", "transformers"]}
+
+
+class TapReporter:
+    """Writes TAP to `out`."""
+
+    def __init__(self, out):
+        self.out = out
+        self.results = 0
+        self.failed = False
+
+    def say(self, *words):
+        print(*words, file=self.out, flush=True)
+
+    def add(self, passed, report, remark=""):
+        self.results += 1
+        self.failed = self.failed or not passed
+        name = (report.nodeid.replace("#", "") or "collection").replace("\n", " ")
+        self.say("ok" if passed else "not ok", self.results, "-", name + remark)
+        if not passed:
+            texts = [report.longreprtext] + [f"{title}:\n{text}" for title, text in report.sections]
+            for line in "\n".join(texts).splitlines():
+                self.say("#", line)
+
+    def skip(self, report):
+        # (file, line, "Skipped: reason")
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = " ".join(reason.removeprefix("Skipped: ").split())
+        self.add(True, report, f" # SKIP {reason}")
+
+    def pytest_collectreport(self, report):
+        if report.skipped:
+            self.skip(report)
+        elif report.failed:
+            self.add(False, report)
+
+    def pytest_runtest_logreport(self, report):
+        if hasattr(report, "wasxfail"):
+            self.add(True, report, f" ({report.wasxfail})" if report.wasxfail else "")
+        elif report.skipped:
+            self.skip(report)
+        elif report.failed:
+            self.add(False, report)
+        elif report.when == "call":
+            self.add(True, report)
+
+    def pytest_internalerror(self, excrepr):
+        self.say(f"Bail out! pytest: {excrepr}".replace("\n", "\n# "))
+
+    def pytest_sessionfinish(self):
+        self.say(f"1..{self.results}")
+
+
+def missing_library(folder):
+    return next((name for name in NEEDS.get(folder.name, []) if not importlib.util.find_spec(name)), None)
+
+
+def main(arguments):
+    folder = Path(arguments[0])
+    if library := missing_library(folder):
+        files = sorted(folder.glob("test_*.py"))
+        for number, file in enumerate(files, 1):
+            print(f"ok {number} - {file.name} # SKIP {library} is not installed")
+        print(f"1..{len(files)}")
+        return 0 if files else 1
+    reporter = TapReporter(sys.stdout)
+    # pytest needs its own reporter to explain failures, but what that prints is not wanted.
+    sys.stdout = io.StringIO()
+    status = pytest.main(["-p", "no:cacheprovider", *arguments], plugins=[reporter])
+    sys.stdout = reporter.out
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:  # every file skipped itself, or there is none
+        return 0 if reporter.results and not reporter.failed else 1
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

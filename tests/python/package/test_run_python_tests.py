@@ -1,0 +1,81 @@
+"""scripts/run_python_tests.py: what pytest finds, as TAP that scripts/run_tests.py counts."""
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "scripts"))
+
+from run_tests import Report  # noqa: E402
+
+
+def run(folder: Path, **files: str) -> tuple[int, Report, str]:
+    folder.mkdir(exist_ok=True)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    for name, text in files.items():
+        (folder / f"test_{name}.py").write_text(text)
+    command = [sys.executable, str(ROOT / "scripts" / "run_python_tests.py"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    report = Report()
+    report.read(done.stdout)
+    return done.returncode, report, done.stdout
+
+
+def test_each_test_is_counted(tmp_path: Path) -> None:
+    text = """
+import pytest
+@pytest.mark.parametrize("name", ["a", "b # skip"])
+def test_good(name): print("not ok 1 - printed")
+@pytest.mark.skip("no\\nreason")
+def test_skipped(): pass
+@pytest.mark.xfail(reason="known", strict=True)
+def test_known(): assert False
+"""
+    status, report, output = run(tmp_path, a=text)
+    assert (status, report.passed, report.failures) == (0, 3, []), output
+    assert len(report.skips) == 1 and "test_skipped (no reason)" in report.skips[0]
+
+
+def test_failures_are_told(tmp_path: Path) -> None:
+    text = """
+import pytest
+@pytest.fixture
+def broken(): raise OSError("set up")
+@pytest.fixture
+def unclean():
+    yield
+    raise OSError("torn down")
+def test_wrong():
+    print("said before")
+    assert 1 + 1 == 3
+def test_broken(broken): pass
+def test_unclean(unclean): pass
+@pytest.mark.xfail(strict=True)
+def test_better_than_thought(): pass
+"""
+    status, report, output = run(tmp_path, a=text)
+    assert status == 1 and report.passed == 1, output
+    assert [failure.split("::")[1] for failure in report.failures] == [
+        "test_wrong", "test_broken", "test_unclean", "test_better_than_thought"]  # fmt: skip
+    for told in ("assert (1 + 1) == 3", "# said before", "OSError: set up", "OSError: torn down"):
+        assert told in output, output
+
+
+def test_a_file_that_cannot_be_read_fails(tmp_path: Path) -> None:
+    status, report, output = run(tmp_path, a="import absent\n", b="def test_good(): pass\n")
+    assert status != 0 and len(report.failures) == 1 and "test_a.py" in report.failures[0], output
+
+
+def test_a_file_that_skips_itself_is_one_test(tmp_path: Path) -> None:
+    status, report, output = run(tmp_path, a="import pytest\npytest.importorskip('absent')\n")
+    assert (status, report.passed, report.failures, len(report.skips)) == (0, 0, [], 1), output
+
+
+def test_a_folder_without_tests_fails(tmp_path: Path) -> None:
+    status, _, _ = run(tmp_path)
+    assert status != 0
+
+
+def test_a_crash_is_a_failure(tmp_path: Path) -> None:
+    status, report, output = run(tmp_path, a="import os\ndef test_good(): pass\ndef test_crash(): os._exit(0)\n")
+    assert status == 0 and report.passed == 1 and "no plan" in report.failures[0], output
