@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 5
+#define ATTN_VERSION_MINOR 6
 #define ATTN_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -543,7 +543,7 @@ ATTN_API attn_status attn_forward_inspect(attn_context *context, const attn_para
                                           const attn_tensor *stats,
                                           const attn_inspection *inspection);
 
-/* "0.5.0": the version of the library that runs, which may be newer than this header. */
+/* "0.6.0": the version of the library that runs, which may be newer than this header. */
 ATTN_API const char *attn_version(void);
 
 #ifdef __cplusplus
