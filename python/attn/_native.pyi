@@ -65,6 +65,17 @@ def inspect(q: Array, k: Array, /, *, stats: Array | None = ..., top: int = ...,
     """attn_inspect: (top weights [.., Lq, top], top keys int32 [.., Lq, top], entropy [.., Lq], maximum [.., Lq],
     received [.., H, Lk]), None for what was not asked for."""
 
+def know_tensors(tensor: type, parameter: type, empty_like: Any, /) -> None:
+    """What attend takes for a plain tensor of PyTorch, and how a result is made."""
+
+def attend(query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float | None, grouped: bool, threads: int, stats: bool, /) -> Any:
+    """scaled_dot_product_attention of plain tensors without dropout: with `stats` (out, stats) by forward, for a
+    gradient; else out, by forward or by decode as DECODE_RULE says. None, with nothing done, where PyTorch would do
+    otherwise than libattn. Gradients are not followed. Errors as forward."""
+
+DECODE_RULE: tuple[tuple[int, int], ...]
+"""Pairs: decode is the faster one for up to so many queries with so many keys or more."""
+
 def set_threads(threads: int) -> None:
     """How many threads a call uses where it does not say; 0: as many as CPUs."""
 

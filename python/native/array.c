@@ -83,15 +83,21 @@ static bool check_alignment(const struct array *array)
     return false;
 }
 
-/* Row by row; ctypes leaves the strides of a buffer out even where they are asked for. */
-static void pack_strides(struct array *array, const Py_ssize_t *shape)
+/* Row by row. False with an exception where the array is larger than memory can be. */
+static bool pack_strides(struct array *array, const int64_t *shape)
 {
     int64_t packed = 1;
     for (int i = array->axes - 1; i >= 0; i--) {
         array->shape[i] = shape[i];
         array->stride[i] = packed;
+        if (shape[i] > 0 && packed > INT64_MAX / 16 / shape[i]) {
+            PyErr_Format(PyExc_ValueError, "%s has a shape of more elements than memory has bytes",
+                         array->name);
+            return false;
+        }
         packed *= shape[i] > 0 ? shape[i] : 1;
     }
+    return true;
 }
 
 static bool open_buffer(struct array *array, PyObject *object)
@@ -113,9 +119,12 @@ static bool open_buffer(struct array *array, PyObject *object)
     array->data = buffer->buf;
     array->axes = buffer->ndim;
     array->writable = !buffer->readonly;
+    /* ctypes leaves the strides out even where they are asked for. */
     if (!buffer->strides) {
-        pack_strides(array, buffer->shape);
-        return true;
+        int64_t shape[ARRAY_MAX_AXES];
+        for (int i = 0; i < buffer->ndim; i++)
+            shape[i] = buffer->shape[i];
+        return pack_strides(array, shape);
     }
     for (int i = 0; i < buffer->ndim; i++) {
         if (buffer->strides[i] % buffer->itemsize != 0) {
@@ -154,6 +163,18 @@ static bool read_dlpack_type(struct array *array, struct dlpack_type type)
                                                                 : "elements of another kind");
 }
 
+/* A producer may say anything. */
+static bool check_shape(const struct array *array, const struct dlpack_tensor *tensor)
+{
+    bool fits = tensor->axes == 0 || tensor->shape;
+    for (int i = 0; fits && i < tensor->axes; i++)
+        fits = tensor->shape[i] >= 0;
+    if (!fits)
+        PyErr_Format(PyExc_ValueError, "%s comes by DLPack without a shape of sizes of at least 0",
+                     array->name);
+    return fits;
+}
+
 static bool read_dlpack(struct array *array, const struct dlpack_tensor *tensor)
 {
     if (tensor->device_type != DLPACK_CPU) {
@@ -163,15 +184,15 @@ static bool read_dlpack(struct array *array, const struct dlpack_tensor *tensor)
     }
     if (tensor->axes > ARRAY_MAX_AXES || tensor->axes < 0)
         return refuse_axes(array->name, tensor->axes);
-    if (!read_dlpack_type(array, tensor->type))
+    if (!check_shape(array, tensor) || !read_dlpack_type(array, tensor->type))
         return false;
     array->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
     array->axes = tensor->axes;
-    int64_t packed = 1;
-    for (int i = tensor->axes - 1; i >= 0; i--) {
+    if (!tensor->strides)
+        return pack_strides(array, tensor->shape);
+    for (int i = 0; i < tensor->axes; i++) {
         array->shape[i] = tensor->shape[i];
-        array->stride[i] = tensor->strides ? tensor->strides[i] : packed;
-        packed *= tensor->shape[i] > 0 ? tensor->shape[i] : 1;
+        array->stride[i] = tensor->strides[i];
     }
     return true;
 }

@@ -9,6 +9,7 @@
 #include "keywords.h"
 #include "results.h"
 #include "settings.h"
+#include "tensors.h"
 
 static PyObject *set_threads(PyObject *module, PyObject *number)
 {
@@ -44,7 +45,7 @@ static PyObject *isa(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(name);
 }
 
-/* A function of METH_FASTCALL | METH_KEYWORDS has another type than the field; CPython casts back.
+/* A function of METH_FASTCALL has another type than the field; CPython casts back.
  */
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
@@ -54,6 +55,8 @@ static PyMethodDef methods[] = {
     {"backward", FAST(module_backward), METH_FASTCALL | METH_KEYWORDS, NULL},
     {"weights", FAST(module_weights), METH_FASTCALL | METH_KEYWORDS, NULL},
     {"inspect", FAST(module_inspect), METH_FASTCALL | METH_KEYWORDS, NULL},
+    {"attend", FAST(module_attend), METH_FASTCALL, NULL},
+    {"know_tensors", FAST(module_know_tensors), METH_FASTCALL, NULL},
     {"set_threads", set_threads, METH_O, NULL},
     {"get_threads", get_threads, METH_NOARGS, NULL},
     {"share_threads", share_threads, METH_NOARGS, NULL},
@@ -63,7 +66,7 @@ static PyMethodDef methods[] = {
 
 static int execute(PyObject *module)
 {
-    return keywords_prepare() && results_prepare() &&
+    return keywords_prepare() && results_prepare() && tensors_add_constants(module) &&
                    PyModule_AddStringConstant(module, "version", attn_version()) == 0
                ? 0
                : -1;

@@ -49,5 +49,6 @@ if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
 
 operators.register()
 vmap.register()
+_native.know_tensors(torch.Tensor, torch.nn.Parameter, torch.empty_like)
 # PyTorch's own threads do the work, rather than as many again beside them.
 _native.share_threads()

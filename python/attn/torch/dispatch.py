@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 
+from attn import _native
 from attn.torch import gradient, kernels
 
 _unpack_dual: Any = forward_ad.unpack_dual
@@ -35,10 +36,11 @@ def refuse_tangents(*tensors: Tensor | None) -> None:
 
 def decodes(queries: int, keys: int) -> bool:
     """Whether attn::decode is the faster one: for up to 4 queries, up to 8 with 16 keys or more, up to 16 with 1024."""
-    return queries <= 4 or (queries <= 8 and keys >= 16) or (queries <= 16 and keys >= 1024)
+    return any(queries <= most and keys >= least for most, least in _native.DECODE_RULE)
 
 
-def _learns(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor | None) -> bool:
+def learns(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor | None) -> bool:
+    """Whether a gradient is to be followed."""
     return torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad
                                         or (mask is not None and mask.requires_grad)
                                         or (sinks is not None and sinks.requires_grad))
@@ -48,7 +50,7 @@ def run_plain(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tenso
               settings: kernels.Settings) -> Tensor:
     """Attention of plain tensors; mask and sinks are among the settings too. Few queries go to decode where neither a
     gradient nor dropout is asked for."""
-    if _learns(q, k, v, mask, sinks):
+    if learns(q, k, v, mask, sinks):
         if settings.keys() <= gradient.LEAN:
             return gradient.lean_attention(q, k, v, settings)
         return gradient.plain_attention(q, k, v, mask, sinks, settings)
@@ -59,7 +61,7 @@ def run_plain(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tenso
 
 def run_operator(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor | None, *others: Any) -> Tensor:
     """The same of any tensors, from all arguments of attn::forward."""
-    decode = decodes(q.shape[-2], k.shape[-2]) and others[-2] == 0 and not _learns(q, k, v, mask, sinks)
+    decode = decodes(q.shape[-2], k.shape[-2]) and others[-2] == 0 and not learns(q, k, v, mask, sinks)
     out: Tensor
     if decode:
         out = torch.ops.attn.decode.default(q, k, v, mask, sinks, *others[:-2])

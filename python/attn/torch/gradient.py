@@ -4,6 +4,7 @@ Kept are q, k, v, the settings, the result as it was given out, and two numbers 
 the result that backward reads has 16 bits too, as in PyTorch's own kernels: dQ and dK then have an error about as large
 as their own rounding (docs/accuracy.md, "An o of 16 bits"), and no second copy in float32 is kept.
 """
+import contextlib
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,19 +14,44 @@ from torch import Tensor
 # direction there. The operators' kernels run at one level of torch.func at a time, as those in C++ do.
 from torch.autograd.function import _SingleLevelFunction
 
+from attn import _native
 from attn.torch import kernels
-from attn.torch.eager import is_plain
+from attn.torch.eager import is_plain, is_quiet
 
 _DEFAULTS: tuple[Any, ...] = kernels.native_settings.__defaults__ or ()
 
+
+class NotSimple(ValueError):
+    """The usual way does not serve."""
+
+
+_NONE = (None,) * 6  # gradients of a Function's inputs; PyTorch lets a Function give more of them than it has inputs
 
 # The settings without tensors.
 LEAN = frozenset(("precision", "causal", "align", "window", "scale", "soft_cap", "dropout", "dropout_seed"))
 
 
-class _LeanAttention(_SingleLevelFunction):
-    """attn::forward of plain tensors, without its statistics, where no setting is a tensor: the usual case, which is to
-    cost little. Takes q, k, v and the settings."""
+class _LeanBackward(_SingleLevelFunction):
+    """What follows a forward pass of plain tensors where no setting is a tensor: the usual case, which is to cost
+    little. Functions differ in their inputs; q, k and v are the first."""
+
+    @staticmethod
+    def backward(ctx: Any, *d_results: Tensor | None) -> tuple[Tensor | None, ...]:
+        d_out, wanted = d_results[0], (*ctx.needs_input_grad[:3], False, False)
+        if d_out is None:
+            return _NONE
+        q, k, v, out, stats = ctx.saved_tensors
+        # With create_graph the operator is asked, which refuses a second derivative; and so it is for a d_out that
+        # libattn refuses, without memory of its own or negated.
+        if not torch.is_grad_enabled() and type(d_out) is Tensor and is_quiet():
+            with contextlib.suppress(ValueError):
+                return (*kernels.backward(d_out, q, k, v, out, stats, wanted, ctx.settings)[:3], *_NONE[3:])
+        arguments = kernels.operator_arguments(ctx.settings)
+        return (*_from_operator(d_out, q, k, v, out, stats, wanted, *arguments)[:3], *_NONE[3:])
+
+
+class _LeanAttention(_LeanBackward):
+    """attn::forward without its statistics. Takes q, k, v and the settings."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, settings: kernels.Settings) -> Any:
@@ -34,16 +60,24 @@ class _LeanAttention(_SingleLevelFunction):
         ctx.settings = settings
         return out
 
+
+class _SimpleAttention(_LeanBackward):
+    """The same with the arguments of scaled_dot_product_attention. Raises NotSimple where attn._native.attend does not
+    take them."""
+
     @staticmethod
-    def backward(ctx: Any, *d_results: Tensor | None) -> tuple[Tensor | None, ...]:
-        d_out, wanted = d_results[0], (*ctx.needs_input_grad[:3], False, False)
-        if d_out is None:
-            return (None,) * 4
-        q, k, v, out, stats = ctx.saved_tensors
-        if not torch.is_grad_enabled() and is_plain(d_out):
-            return kernels.backward(d_out, q, k, v, out, stats, wanted, ctx.settings)[:4]
-        arguments = kernels.operator_arguments(ctx.settings)
-        return (*_from_operator(d_out, q, k, v, out, stats, wanted, *arguments)[:3], None)
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, is_causal: bool, scale: float | None,
+                grouped: bool) -> Any:
+        found = _native.attend(query, key, value, None, is_causal, scale, grouped, torch.get_num_threads(), True)
+        if found is None:
+            raise NotSimple
+        ctx.save_for_backward(query, key, value, *found)
+        ctx.settings = {"precision": "bf16"}
+        if is_causal:
+            ctx.settings["causal"] = True
+        if scale is not None:
+            ctx.settings["scale"] = scale
+        return found[0]
 
 
 class _PlainAttention(_SingleLevelFunction):
@@ -122,6 +156,7 @@ class _AnyAttention(_SingleLevelFunction):
                 None)
 
 
+simple_attention: Callable[..., Tensor] = cast(Any, _SimpleAttention).apply
 lean_attention: Callable[..., Tensor] = cast(Any, _LeanAttention).apply
 plain_attention: Callable[..., Tensor] = cast(Any, _PlainAttention).apply
 _lean_with_statistics: Callable[..., tuple[Tensor, Tensor]] = cast(Any, _LeanWithStatistics).apply

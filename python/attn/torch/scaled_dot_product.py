@@ -4,7 +4,8 @@ from torch import Tensor
 from torch.nn.attention.bias import CausalBias, CausalVariant
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
-from attn.torch import broadcast, dispatch, kernels
+from attn import _native
+from attn.torch import broadcast, dispatch, gradient, kernels
 from attn.torch.arguments import autocast, check_scale, check_tensors, check_types, renamed
 from attn.torch.eager import is_plain, is_quiet
 
@@ -44,29 +45,34 @@ def run_simple(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, d
     """The usual case in little time, or None. Looked for is only what libattn would do otherwise than PyTorch; what it
     refuses by itself (tensors without plain memory, shapes that do not fit) it refuses before it writes."""
     try:
-        if type(query) not in _PLAIN or type(key) not in _PLAIN or type(value) not in _PLAIN or not is_quiet():
+        if not is_quiet() or dropout != 0 or torch.is_autocast_enabled("cpu"):
             return None
-        dtype = query.dtype
-        if key.dtype is not dtype or value.dtype is not dtype or dropout != 0 or torch.is_autocast_enabled("cpu"):
-            return None
-        if query.size(-3) != key.size(-3) and not grouped:
-            return None
-        settings: kernels.Settings = {}
-        if mask is not None:
-            if type(mask) not in _PLAIN or is_causal or mask.dtype not in (torch.bool, torch.float32, dtype):
-                return None
-            settings["mask"] = mask
-        if is_causal:
-            settings["causal"] = True
-        if scale is not None:
-            if scale != scale or dtype is torch.float64:
-                return None
-            settings["scale"] = scale
-        if dtype is torch.bfloat16:
-            settings["precision"] = "bf16"
-        return dispatch.run_plain(query, key, value, mask, None, settings)
-    except (ValueError, TypeError, BufferError, IndexError):
+        if not torch.is_grad_enabled() or not dispatch.learns(query, key, value, mask, None):
+            out: Tensor | None = _native.attend(query, key, value, mask, is_causal, scale, grouped,
+                                                torch.get_num_threads(), False)
+            return out
+        if mask is None:
+            return gradient.simple_attention(query, key, value, is_causal, scale, grouped)
+        return _learn_with_mask(query, key, value, mask, is_causal, scale, grouped)
+    except (AttributeError, ValueError, TypeError, BufferError, IndexError):
         return None
+
+
+def _learn_with_mask(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, is_causal: bool, scale: float | None,
+                     grouped: bool) -> Tensor | None:
+    if any(type(tensor) not in _PLAIN for tensor in (query, key, value, mask)):
+        return None
+    dtype = query.dtype
+    if key.dtype is not dtype or value.dtype is not dtype or mask.dtype not in (torch.bool, torch.float32, dtype):
+        return None
+    if is_causal or (query.size(-3) != key.size(-3) and not grouped):
+        return None
+    settings: kernels.Settings = {"mask": mask, "precision": "bf16"}
+    if scale is not None:
+        if scale != scale or dtype is torch.float64:
+            return None
+        settings["scale"] = scale
+    return dispatch.run_plain(query, key, value, mask, None, settings)
 
 
 def _run_any(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float, is_causal: bool,

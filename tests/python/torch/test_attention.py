@@ -286,3 +286,13 @@ def test_mask_types_that_pytorch_refuses(query_type, mask_type, queries):
     q, mask = torch.zeros(1, 1, queries, 8, dtype=query_type), torch.zeros(queries, queries, dtype=mask_type)
     with pytest.raises(TypeError, match="attn_mask"):
         attn.torch.scaled_dot_product_attention(q, q, q, mask)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (4, 5), (5, 15), (5, 16), (8, 16), (9, 1023), (9, 1024), (16, 1024), (17, 1024)])
+def test_few_queries_go_to_decode(queries, keys):
+    """By the rule that attn.torch states, on the short way and on the long one."""
+    q, k, v = torch.randn(1, 2, queries, 8), torch.randn(1, 2, keys, 8), torch.randn(1, 2, keys, 8)
+    decodes = queries <= 4 or (queries <= 8 and keys >= 16) or (queries <= 16 and keys >= 1024)
+    expected = torch.ops.attn.decode(q, k, v) if decodes else torch.ops.attn.forward(q, k, v)[0]
+    assert torch.equal(attn.torch.scaled_dot_product_attention(q, k, v), expected)
+    assert torch.equal(attn.torch.attention(q, k, v), expected)
