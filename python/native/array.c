@@ -226,15 +226,21 @@ static bool check_sign(const struct array *array, PyObject *object)
     if (!answer) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError))
             return false;
-        PyErr_Clear();
-        return true;
+        /* Other libraries have no such views, and no such method; an error inside of it is one. */
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        bool has = PyObject_HasAttr((PyObject *)Py_TYPE(object), is_neg);
+        PyErr_Restore(type, value, trace);
+        if (!has)
+            PyErr_Clear();
+        return !has;
     }
-    bool negated = answer == Py_True;
+    int negated = PyObject_IsTrue(answer);
     Py_DECREF(answer);
-    if (negated)
+    if (negated > 0)
         PyErr_Format(PyExc_ValueError, "%s is a negated view; pass %s.resolve_neg()", array->name,
                      array->name);
-    return !negated;
+    return negated == 0;
 }
 
 static bool open_borrowed(struct array *array, PyObject *object)
@@ -325,6 +331,23 @@ bool array_open(struct array *array, PyObject *object, const char *name)
         return true;
     array_close(array);
     return false;
+}
+
+bool array_check_place(const struct array *array)
+{
+    struct dlpack_tensor tensor;
+    if (!array->exchange)
+        return true;
+    if (array->exchange->borrow(array->owner, &tensor) != 0)
+        return refuse_borrowed(array->name);
+    void *data = tensor.data ? (char *)tensor.data + tensor.byte_offset : NULL;
+    bool same = data == array->data && tensor.axes == array->axes;
+    for (int i = 0; same && i < array->axes; i++)
+        same = tensor.shape[i] == array->shape[i] &&
+               (!tensor.strides || tensor.strides[i] == array->stride[i]);
+    if (!same)
+        PyErr_Format(PyExc_ValueError, "%s was changed while the call was prepared", array->name);
+    return same;
 }
 
 bool array_open_output(struct array *array, PyObject *object, const char *name)

@@ -41,7 +41,8 @@ static PyObject *compute(struct problem *problem, attention_call *call,
     struct result out = {0}, stats = {0};
     struct wanted_stats wanted = read_stats(given[KEYWORD_STATS]);
     PyObject *answer = NULL;
-    if (open_results(problem, given, &wanted, &out, &stats)) {
+    if (open_results(problem, given, &wanted, &out, &stats) &&
+        problem_check_places(problem, &out, 1) && array_check_place(&stats.array)) {
         const attn_tensor *inputs = problem->tensors;
         PyThreadState *thread = PyEval_SaveThread();
         attn_status status = call(problem_context(problem), &problem->settings.params,
@@ -135,7 +136,8 @@ static bool compute_gradients(struct problem *problem, PyObject *const given[KEY
 {
     struct result results[GRADIENT_COUNT] = {0};
     attn_gradients gradients;
-    bool done = open_gradients(problem, given, results, &gradients);
+    bool done = open_gradients(problem, given, results, &gradients) &&
+                problem_check_places(problem, results, GRADIENT_COUNT);
     if (done) {
         const attn_tensor *inputs = problem->tensors;
         PyThreadState *thread = PyEval_SaveThread();

@@ -38,7 +38,7 @@ static PyObject *compute_weights(struct problem *problem, PyObject *const given[
     if (find_stats(problem, given[KEYWORD_STATS], &computed, &stats) &&
         result_open(&weights, given[KEYWORD_OUT], "out", &problem->arrays[INPUT_Q],
                     problem_number_type(problem), problem->axes, shape) &&
-        is_whole(&weights.tensor, shape)) {
+        is_whole(&weights.tensor, shape) && problem_check_places(problem, &weights, 1)) {
         PyThreadState *thread = PyEval_SaveThread();
         attn_status status = attn_weights(problem_context(problem), &problem->settings.params, q, k,
                                           stats, NULL, &weights.tensor);
@@ -137,6 +137,8 @@ static PyObject *tell(struct problem *problem, const attn_tensor *stats,
             return NULL;
         *places[i] = &results[i].tensor;
     }
+    if (!problem_check_places(problem, results, TOLD_COUNT))
+        return NULL;
     PyThreadState *thread = PyEval_SaveThread();
     attn_status status =
         attn_inspect(problem_context(problem), &problem->settings.params,

@@ -28,7 +28,7 @@ bool problem_open_input(struct problem *problem, enum problem_input input, PyObj
 }
 
 /* Waking a thread takes longer than this many multiply-adds. Bits do not depend on threads. */
-enum { SMALL_PROBLEM = 1 << 19 };
+enum { SMALL_PROBLEM = 1 << 17 };
 
 static bool is_small(const struct problem *problem)
 {
@@ -81,6 +81,16 @@ void problem_close(struct problem *problem)
     *problem = (struct problem){0};
 }
 
+bool problem_check_places(const struct problem *problem, const struct result *results, int count)
+{
+    bool placed = array_check_place(&problem->settings.mask);
+    for (int i = 0; placed && i < INPUT_COUNT; i++)
+        placed = array_check_place(&problem->arrays[i]);
+    for (int i = 0; placed && i < count; i++)
+        placed = array_check_place(&results[i].array);
+    return placed;
+}
+
 attn_context *problem_context(const struct problem *problem)
 {
     return contexts_inside(problem->context);
@@ -102,6 +112,7 @@ static PyObject *message_for_python(const char *message)
           {" and o share", " and out share"},
           {"use attn_forward", "use attention"},
           {"attn_decode", "decode"},
+          {" is NULL", " is None"},
       };
     const char *begin = "";
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !*begin; i++)
@@ -150,6 +161,10 @@ bool problem_compute_stats(struct problem *problem, struct result *stats)
     v.data = o.data = NULL;
     v.shape[3] = o.shape[3] = 0;
     o.type = problem_number_type(problem);
+    if (!problem_check_places(problem, stats, 1)) {
+        result_close(stats);
+        return false;
+    }
     PyThreadState *thread = PyEval_SaveThread();
     attn_status status = attn_forward(problem_context(problem), &problem->settings.params, q, k, &v,
                                       &o, &stats->tensor);

@@ -32,6 +32,10 @@ void problem_close(struct problem *problem);
 /* The context, for a call. */
 attn_context *problem_context(const struct problem *problem);
 
+/* Whether all inputs and the first `count` results, of which some may be zeroed, are still where
+ * they were; before a call, when no code of Python's is between. */
+bool problem_check_places(const struct problem *problem, const struct result *results, int count);
+
 /* True for a success; else an exception with libattn's message, in the words of the module. */
 bool problem_succeeded(const struct problem *problem, attn_status status);
 

@@ -5,8 +5,8 @@
 Both compute the same numbers in one process, in turn: attn.torch.scaled_dot_product_attention and
 torch.nn.functional.scaled_dot_product_attention, without gradient in torch.inference_mode(); of the shapes called
 backward, torch.autograd.grad alone. Times are medians over the rounds, CPU time on one thread and else time that
-passes. The ratio is PyTorch's time over libattn's: below 1 libattn is slower. Up to 16 queries attn.torch goes to
-attn_decode by itself.
+passes. The ratio is PyTorch's time over libattn's: below 1 libattn is slower. Few queries go to
+attn_decode, as attn.torch chooses; shapes that differ in that alone are one row.
 
 Ends with status 1 where a result differs from the formula in f32 by more than the tolerance.
 """

@@ -296,3 +296,26 @@ def test_few_queries_go_to_decode(queries, keys):
     expected = torch.ops.attn.decode(q, k, v) if decodes else torch.ops.attn.forward(q, k, v)[0]
     assert torch.equal(attn.torch.scaled_dot_product_attention(q, k, v), expected)
     assert torch.equal(attn.torch.attention(q, k, v), expected)
+
+
+def test_tensors_that_move_while_a_call_is_prepared():
+    """Memory is lent for the call alone: Python code that runs in between may take it away."""
+    q, k = torch.randn(1, 1, 4, 8), torch.randn(1, 1, 4, 8)
+
+    class Offset:
+        def __index__(self):
+            q.set_()
+            return 0
+
+    with pytest.raises(ValueError, match="^q .*changed"):
+        _native.forward(q, k, k, align=Offset(), out=torch.empty(1, 1, 4, 8))
+
+
+def test_a_negation_that_cannot_be_asked_for():
+    class Silent(torch.Tensor):
+        def is_neg(self):
+            return self.missing
+
+    negated = torch._neg_view(torch.ones(1, 1, 4, 8)).as_subclass(Silent)
+    with pytest.raises(AttributeError, match="missing"):
+        _native.forward(negated, torch.ones(1, 1, 4, 8), torch.ones(1, 1, 4, 8))
