@@ -28,6 +28,9 @@ static bool open_results(const struct problem *problem, PyObject *const given[KE
     const attn_tensor *q = &problem->tensors[INPUT_Q], *v = &problem->tensors[INPUT_V];
     int64_t shape[] = {q->shape[0], q->shape[1], q->shape[2], v->shape[3]};
     const struct array *like = &problem->arrays[INPUT_Q];
+    if (!settings_check_gradient(&problem->settings, given[KEYWORD_OUT], "out") ||
+        !settings_check_gradient(&problem->settings, wanted->object, "stats"))
+        return false;
     if (!result_open(out, given[KEYWORD_OUT], "out", like, q->type, problem->axes, shape))
         return false;
     shape[3] = 2;
@@ -107,11 +110,26 @@ static void turn_to_heads(attn_tensor *tensor)
     tensor->stride[3] = 0;
 }
 
+/* Without a mask there is no number of axes that d_mask must have. */
+static bool check_have_gradient(const attn_params *params, PyObject *const given[KEYWORD_COUNT])
+{
+    const char *wrong = NULL;
+    if (given[KEYWORD_D_MASK] && !params->bias)
+        wrong = "d_mask is given; it needs a floating mask";
+    else if (given[KEYWORD_D_SINKS] && !params->sinks)
+        wrong = "d_sinks is given; it needs sinks";
+    if (wrong)
+        PyErr_SetString(PyExc_ValueError, wrong);
+    return !wrong;
+}
+
 /* The gradients that the call wants are opened as `results` and named in `gradients`. */
 static bool open_gradients(const struct problem *problem, PyObject *const given[KEYWORD_COUNT],
                            struct result results[GRADIENT_COUNT], attn_gradients *gradients)
 {
     attn_gradients_init(gradients);
+    if (!check_have_gradient(&problem->settings.params, given))
+        return false;
     const attn_tensor **places[] = {&gradients->q, &gradients->k, &gradients->v, &gradients->bias,
                                     &gradients->sinks};
     for (int i = 0; i < GRADIENT_COUNT; i++) {
@@ -122,7 +140,8 @@ static bool open_gradients(const struct problem *problem, PyObject *const given[
                    : i == GRADIENT_SINKS ? 1
                                          : problem->axes;
         static const int64_t unused[ARRAY_MAX_AXES];
-        if (!result_open(&results[i], object, gradient_names[i].name, &problem->arrays[INPUT_Q],
+        if (!settings_check_gradient(&problem->settings, object, gradient_names[i].name) ||
+            !result_open(&results[i], object, gradient_names[i].name, &problem->arrays[INPUT_Q],
                          ATTN_F32, axes, unused))
             return false;
         if (i == GRADIENT_SINKS)

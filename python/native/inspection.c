@@ -35,7 +35,8 @@ static PyObject *compute_weights(struct problem *problem, PyObject *const given[
     const attn_tensor *q = &problem->tensors[INPUT_Q], *k = &problem->tensors[INPUT_K], *stats;
     int64_t shape[] = {q->shape[0], q->shape[1], q->shape[2], k->shape[2]};
     PyObject *answer = NULL;
-    if (find_stats(problem, given[KEYWORD_STATS], &computed, &stats) &&
+    if (settings_check_gradient(&problem->settings, given[KEYWORD_OUT], "out") &&
+        find_stats(problem, given[KEYWORD_STATS], &computed, &stats) &&
         result_open(&weights, given[KEYWORD_OUT], "out", &problem->arrays[INPUT_Q],
                     problem_number_type(problem), problem->axes, shape) &&
         is_whole(&weights.tensor, shape) && problem_check_places(problem, &weights, 1)) {
@@ -73,12 +74,13 @@ static bool read_wishes(PyObject *const given[KEYWORD_COUNT], int64_t wishes[TOL
 {
     static const struct {
         enum keyword keyword;
+        const char *name;
         enum told told;
-    } flags[] = {{KEYWORD_ENTROPY, TOLD_ENTROPY},
-                 {KEYWORD_MAXIMUM, TOLD_MAXIMUM},
-                 {KEYWORD_RECEIVED, TOLD_RECEIVED}};
-    long long top = given[KEYWORD_TOP] ? PyLong_AsLongLong(given[KEYWORD_TOP]) : 0;
-    if (top == -1 && PyErr_Occurred())
+    } flags[] = {{KEYWORD_ENTROPY, "entropy", TOLD_ENTROPY},
+                 {KEYWORD_MAXIMUM, "maximum", TOLD_MAXIMUM},
+                 {KEYWORD_RECEIVED, "received", TOLD_RECEIVED}};
+    int64_t top = 0;
+    if (given[KEYWORD_TOP] && !settings_read_integer(given[KEYWORD_TOP], "top", &top))
         return false;
     if (top < 0 || top > ATTN_TOP_LIMIT) {
         PyErr_Format(PyExc_ValueError, "top must be in 0..%d", ATTN_TOP_LIMIT);
@@ -87,8 +89,8 @@ static bool read_wishes(PyObject *const given[KEYWORD_COUNT], int64_t wishes[TOL
     wishes[TOLD_WEIGHTS] = wishes[TOLD_KEYS] = top;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         PyObject *flag = given[flags[i].keyword];
-        int wanted = flag ? PyObject_IsTrue(flag) : 0;
-        if (wanted < 0)
+        int wanted = 0;
+        if (flag && !settings_read_truth(flag, flags[i].name, &wanted))
             return false;
         wishes[flags[i].told] = wanted;
     }

@@ -6,15 +6,19 @@
 
 #include "exchange.h"
 
-/* Numbers of one axis, `count` of them, as an array: lists are taken through NumPy's eyes. */
+/* Numbers of one axis, `count` of them, as an array. */
 static bool open_numbers(struct array *array, PyObject *object, const char *name, int64_t count)
 {
     if (!array_open(array, object, name))
         return false;
     if (array->axes == 1 && array->shape[0] == count)
         return true;
-    PyErr_Format(PyExc_ValueError, "%s has %d axes%s; it must have one, of length %lld", name,
-                 array->axes, array->axes == 1 ? " of another length" : "", (long long)count);
+    if (array->axes == 1)
+        PyErr_Format(PyExc_ValueError, "%s has length %lld; it must have %lld", name,
+                     (long long)array->shape[0], (long long)count);
+    else
+        PyErr_Format(PyExc_ValueError, "%s has %d axes; it must have one, of length %lld", name,
+                     array->axes, (long long)count);
     array_close(array);
     return false;
 }
@@ -53,10 +57,12 @@ static double floating_at(const struct array *array, int64_t i)
 }
 
 /* A copy of a number a head, as floats; NULL with an exception set. */
-static float *read_floats(PyObject *object, const char *name, int64_t heads)
+static float *read_floats(const struct settings *settings, PyObject *object, const char *name,
+                          int64_t heads)
 {
     struct array array;
-    if (!open_numbers(&array, object, name, heads))
+    if (!settings_check_gradient(settings, object, name) ||
+        !open_numbers(&array, object, name, heads))
         return NULL;
     float *floats = NULL;
     if (array.kind != ARRAY_FLOAT && array.kind != ARRAY_BFLOAT)
@@ -166,7 +172,7 @@ static bool read_scale(PyObject *object, float *scale)
     return false;
 }
 
-static bool read_integer(PyObject *object, const char *name, int64_t *value)
+bool settings_read_integer(PyObject *object, const char *name, int64_t *value)
 {
     PyObject *index = PyNumber_Index(object);
     if (!index) {
@@ -207,7 +213,7 @@ static bool read_align(PyObject *object, attn_params *params)
         return false;
     }
     params->alignment = ATTN_ALIGN_OFFSET;
-    return read_integer(object, "align", &params->offset);
+    return settings_read_integer(object, "align", &params->offset);
 }
 
 /* One side of a window: a borrowed number, or None. */
@@ -220,8 +226,8 @@ static bool read_side(PyObject *pair, Py_ssize_t place, int64_t *side)
     if (object == Py_None)
         *side = ATTN_WINDOW_OPEN;
     else
-        read =
-            read_integer(object, place == 0 ? "window's left side" : "window's right side", side);
+        read = settings_read_integer(
+            object, place == 0 ? "window's left side" : "window's right side", side);
     Py_DECREF(object);
     return read;
 }
@@ -268,7 +274,7 @@ static bool read_seed(PyObject *object, uint64_t *seed)
 bool settings_read_threads(PyObject *object, int *threads)
 {
     int64_t number;
-    if (!read_integer(object, "threads", &number))
+    if (!settings_read_integer(object, "threads", &number))
         return false;
     if (number < 0 || number > 4096) {
         PyErr_SetString(PyExc_ValueError, "threads must be in 0..4096; 0 is the default");
@@ -278,7 +284,7 @@ bool settings_read_threads(PyObject *object, int *threads)
     return true;
 }
 
-static bool read_truth(PyObject *object, const char *name, int *truth)
+bool settings_read_truth(PyObject *object, const char *name, int *truth)
 {
     *truth = PyObject_IsTrue(object);
     if (*truth < 0 &&
@@ -294,7 +300,8 @@ static bool read_plain(struct settings *settings, PyObject *const given[KEYWORD_
     attn_params *params = &settings->params;
     int detach = 0;
     bool read =
-        (!given[KEYWORD_CAUSAL] || read_truth(given[KEYWORD_CAUSAL], "causal", &params->causal)) &&
+        (!given[KEYWORD_CAUSAL] ||
+         settings_read_truth(given[KEYWORD_CAUSAL], "causal", &params->causal)) &&
         (!given[KEYWORD_ALIGN] || read_align(given[KEYWORD_ALIGN], params)) &&
         (!given[KEYWORD_WINDOW] || read_window(given[KEYWORD_WINDOW], params)) &&
         (!given[KEYWORD_SCALE] || read_scale(given[KEYWORD_SCALE], &params->scale)) &&
@@ -307,7 +314,7 @@ static bool read_plain(struct settings *settings, PyObject *const given[KEYWORD_
          read_seed(given[KEYWORD_DROPOUT_SEED], &params->dropout_seed)) &&
         (!given[KEYWORD_THREADS] ||
          settings_read_threads(given[KEYWORD_THREADS], &settings->threads)) &&
-        (!given[KEYWORD_DETACH] || read_truth(given[KEYWORD_DETACH], "detach", &detach));
+        (!given[KEYWORD_DETACH] || settings_read_truth(given[KEYWORD_DETACH], "detach", &detach));
     settings->detach = detach;
     return read;
 }
@@ -334,10 +341,10 @@ bool settings_read(struct settings *settings, PyObject *const given[KEYWORD_COUN
         (!given[KEYWORD_MASK] || (settings_check_gradient(settings, given[KEYWORD_MASK], "mask") &&
                                   read_mask(settings, given[KEYWORD_MASK]))) &&
         (!given[KEYWORD_SINKS] ||
-         (settings->sinks = read_floats(given[KEYWORD_SINKS], "sinks", heads))) &&
+         (settings->sinks = read_floats(settings, given[KEYWORD_SINKS], "sinks", heads))) &&
         (!given[KEYWORD_ALIBI_SLOPES] ||
          (settings->alibi_slopes =
-              read_floats(given[KEYWORD_ALIBI_SLOPES], "alibi_slopes", heads))) &&
+              read_floats(settings, given[KEYWORD_ALIBI_SLOPES], "alibi_slopes", heads))) &&
         (!given[KEYWORD_KEY_LENGTHS] ||
          (settings->key_lengths = read_lengths(given[KEYWORD_KEY_LENGTHS], batch)));
     settings->params.sinks = settings->sinks;
@@ -360,7 +367,7 @@ void settings_close(struct settings *settings)
 bool settings_check_gradient(const struct settings *settings, PyObject *object, const char *name)
 {
     const struct dlpack_exchange *exchange;
-    if (settings->detach)
+    if (settings->detach || !object)
         return true;
     if (!exchange_of(Py_TYPE(object), &exchange))
         return false;
@@ -376,7 +383,8 @@ bool settings_check_gradient(const struct settings *settings, PyObject *object, 
     if (truth > 0)
         PyErr_Format(
             PyExc_ValueError,
-            "%s requires a gradient, which is not followed here; call attn.torch.attention, or pass %s.detach()",
+            "%s requires a gradient, which is not followed here; call attn.torch.attention, or "
+            "pass %s.detach()",
             name, name);
     return truth == 0;
 }

@@ -24,13 +24,19 @@ struct settings {
 bool settings_read(struct settings *settings, PyObject *const given[KEYWORD_COUNT], int64_t batch,
                    int64_t heads);
 
+/* A Python integer within ±ATTN_POSITION_LIMIT, and a truth value, as 0 or 1. An exception names
+ * the argument. */
+bool settings_read_integer(PyObject *object, const char *name, int64_t *value);
+bool settings_read_truth(PyObject *object, const char *name, int *truth);
+
 /* 0..4096; 0 is the default. */
 bool settings_read_threads(PyObject *object, int *threads);
 
 void settings_close(struct settings *settings);
 
-/* ValueError for a tensor that requires a gradient, which no result here would carry on: without
- * `detach` that would be a silent loss. */
+/* ValueError for a tensor that requires a gradient, which no result here would carry on and no
+ * output would take: without `detach` that would be a silent loss. NULL, which the caller did not
+ * give, is allowed. */
 bool settings_check_gradient(const struct settings *settings, PyObject *object, const char *name);
 
 #endif

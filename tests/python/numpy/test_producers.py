@@ -148,6 +148,16 @@ def test_what_pytorch_has_and_attn_does_not_take():
                         (TypeError, q.to(torch.complex64)), (TypeError, q.to(torch.float8_e4m3fn))):
         with pytest.raises(kind, match=r"\bq\b"):
             attn.attention(wrong, k, v)
+    out, stats = attn.attention(q, k, v, return_stats=True)
+    learning = dict(sinks=torch.zeros(4), alibi_slopes=torch.zeros(4), mask=torch.zeros(7, 9), out=out.clone())
+    for name, tensor in learning.items():
+        attn.attention(q, k, v, **{name: tensor})
+        with pytest.raises(ValueError, match=rf"^{name} requires a gradient"):
+            attn.attention(q, k, v, **{name: tensor.requires_grad_()})
+    with pytest.raises(ValueError, match="^out requires a gradient"):
+        attn.weights(q, k, out=torch.zeros(2, 4, 7, 9, requires_grad=True))
+    with pytest.raises(ValueError, match="^d_q requires a gradient"):
+        attn._native.backward(q, k, v, out, stats, out, d_q=q.clone().requires_grad_())
     for wrong in (q.to("meta"), q.to_sparse()):
         with pytest.raises((BufferError, RuntimeError, TypeError, ValueError)):
             attn.attention(wrong, k, v)

@@ -217,6 +217,25 @@ def test_gradients(name, kind, settings):
     assert_clear(caught, name)
 
 
+@pytest.mark.parametrize("name, kind, value", (
+    ("top", TypeError, "3"), ("top", TypeError, 1.5), ("top", ValueError, 65), ("top", ValueError, 2**70),
+    ("entropy", TypeError, np.zeros(2)), ("maximum", TypeError, np.zeros(2)), ("received", TypeError, np.zeros(2)),
+), ids=lambda value: str(value)[:8])
+def test_what_an_inspection_does_not_tell(name, kind, value):
+    with pytest.raises(kind) as caught:
+        attn._native.inspect(INPUTS["q"], INPUTS["k"], **{name: value})
+    assert_clear(caught, name)
+
+
+@pytest.mark.parametrize("name, settings", (("mask", {}), ("mask", dict(mask=np.ones((7, 9), bool))), ("sinks", {})))
+def test_gradients_of_what_is_not_there(name, settings):
+    out, stats = attn.attention(**INPUTS, return_stats=True)
+    place = {"mask": zeros(7, 9), "sinks": zeros(4)}[name]
+    with pytest.raises(ValueError) as caught:
+        attn._native.backward(*INPUTS.values(), out, stats, out, **{f"d_{name}": place}, **settings)
+    assert_clear(caught, f"d_{name}")
+
+
 @pytest.mark.parametrize("threads", (-1, 10**6, 2**70, 1.5, "2", None), ids=repr)
 def test_a_wrong_number_of_threads(threads):
     before = attn.get_threads()
