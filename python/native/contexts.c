@@ -45,7 +45,7 @@ static struct pooled_context *make(int threads)
     if (share && getpid() != sharing_process)
         options.threads = 1;
     else if (share) {
-        one->host_threads = options.threads = threads ? threads : host_threads_default();
+        one->host_threads = options.threads;
         options.parallel_for = host_threads_loop;
         options.parallel_user = &one->host_threads;
     }
@@ -61,9 +61,15 @@ static struct pooled_context *make(int threads)
     return NULL;
 }
 
+/* A host's number may change at any time, as by torch.set_num_threads. */
+static int default_number(void)
+{
+    return default_threads || !share ? default_threads : host_threads_default();
+}
+
 struct pooled_context *contexts_take(int threads)
 {
-    int wanted = threads ? threads : default_threads;
+    int wanted = threads ? threads : default_number();
     for (struct pooled_context **place = &idle; *place; place = &(*place)->next)
         if ((*place)->threads == wanted && (*place)->shares == share) {
             struct pooled_context *found = *place;

@@ -14,7 +14,8 @@ void contexts_give(struct pooled_context *context);
 
 attn_context *contexts_inside(struct pooled_context *context);
 
-/* The default number of threads from now on; 0: as many as the runtime gives. */
+/* The default number of threads from now on; 0: as many as the runtime, or the host's, gives when a
+ * call begins. */
 void contexts_set_threads(int threads);
 int contexts_threads(void);
 

@@ -9,7 +9,7 @@
  * take turns would wait for each other's cores. False where there is none. */
 bool host_threads_find(void);
 
-/* How many threads it would use. After host_threads_find was true. */
+/* How many threads it would use now. After host_threads_find was true. */
 int host_threads_default(void);
 
 /* An attn_parallel_loop; `user` points to an int, the number of threads. */

@@ -9,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import attn.torch  # noqa: E402
+
 from sdpa_reference import TOLERANCE, TYPES, assert_close, formula, type_name  # noqa: E402
 
 # [batch, heads, queries, keys, d], each enough work for several threads; without gradient the first two go to decode.
@@ -79,6 +81,20 @@ def test_many_threads_at_once(attention, inner_threads):
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(pool.map(run, range(8), timeout=300))
+
+
+@pytest.mark.usefixtures("promised_here")
+def test_calls_without_pytorch_use_as_many(attention):
+    """With attn.torch NumPy's functions run on PyTorch's threads, and on as many as it says when they are called."""
+    for threads in (2, 1, 3):
+        torch.set_num_threads(threads)
+        assert attn.get_threads() == threads
+    attn.set_threads(4)
+    try:
+        assert attn.get_threads() == 4
+    finally:
+        attn.set_threads(0)
+    assert attn.get_threads() == 3
 
 
 def test_backward_in_another_thread(attention):
