@@ -4,16 +4,20 @@
     run_python_tests.py FOLDER [OPTION of pytest]...
 
 Where a library that a folder is about is not installed, each of its files is one skipped test; so is a file that
-skips itself while it is read. A test that is expected to fail, and does, passes. Exit status 0 iff no test failed and
-at least one is there.
+skips itself while it is read. A library that is older than pyproject.toml asks for counts as not installed. A test that
+is expected to fail, and does, passes. Exit status 0 iff no test failed and at least one is there.
 """
+import importlib.metadata
 import importlib.util
 import io
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 # The name of a folder, and what all of it needs.
 NEEDS = {"torch": ["torch"], "transformers": ["torch", "transformers"]}
 
@@ -68,18 +72,33 @@ class TapReporter:
         self.say(f"1..{self.results}")
 
 
-def missing_library(folder):
-    return next((name for name in NEEDS.get(folder.name, []) if not importlib.util.find_spec(name)), None)
+def version(text):
+    """The numbers at its beginning, which can be compared: (2, 10, 1) of "2.10.1+cpu"."""
+    return tuple(int(number) for number in re.match(r"[\d.]*\d", text)[0].split("."))
+
+
+def reasons():
+    """{library: why it is not to be used}, of those that the package can use."""
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    found = {}
+    for name, least in (need.split(">=") for library in ("torch", "transformers") for need in extras[library]):
+        if not importlib.util.find_spec(name):
+            found[name] = f"{name} is not installed"
+        elif version(installed := importlib.metadata.version(name)) < version(least):
+            found[name] = f"{name} {installed} is older than {least}"
+    return found
 
 
 def main(arguments):
     folder = Path(arguments[0])
-    if library := missing_library(folder):
+    unusable = reasons()
+    if missing := [unusable[name] for name in NEEDS.get(folder.name, []) if name in unusable]:
         files = sorted(folder.glob("test_*.py"))
         for number, file in enumerate(files, 1):
-            print(f"ok {number} - {file.name} # SKIP {library} is not installed")
+            print(f"ok {number} - {file.name} # SKIP {missing[0]}")
         print(f"1..{len(files)}")
         return 0 if files else 1
+    sys.modules.update(dict.fromkeys(unusable))  # None: to import them is an ImportError
     reporter = TapReporter(sys.stdout)
     # pytest needs its own reporter to explain failures, but what that prints is not wanted.
     sys.stdout = io.StringIO()

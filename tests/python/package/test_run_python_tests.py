@@ -1,4 +1,5 @@
 """scripts/run_python_tests.py: what pytest finds, as TAP that scripts/run_tests.py counts."""
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,14 @@ sys.path.append(str(ROOT / "scripts"))
 from run_tests import Report  # noqa: E402
 
 
-def run(folder: Path, **files: str) -> tuple[int, Report, str]:
+def run(folder: Path, packages: str = "", **files: str) -> tuple[int, Report, str]:
     folder.mkdir(exist_ok=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     command = [sys.executable, str(ROOT / "scripts" / "run_python_tests.py"), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    environment = os.environ | {"PYTHONPATH": f"{packages}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     report = Report()
     report.read(done.stdout)
     return done.returncode, report, done.stdout
@@ -69,6 +71,22 @@ def test_a_file_that_cannot_be_read_fails(tmp_path: Path) -> None:
 def test_a_file_that_skips_itself_is_one_test(tmp_path: Path) -> None:
     status, report, output = run(tmp_path, a="import pytest\npytest.importorskip('absent')\n")
     assert (status, report.passed, report.failures, len(report.skips)) == (0, 0, [], 1), output
+
+
+def test_a_library_that_is_too_old_is_as_good_as_none(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    (packages / "torch").mkdir(parents=True)
+    (packages / "torch" / "__init__.py").touch()
+    information = packages / "torch-2.9.dist-info"
+    information.mkdir()
+    text = "import pytest\ntorch = pytest.importorskip('torch')\ndef test_good(): pass\n"
+    for told, reason in (("2.9.1+cpu", "torch 2.9.1+cpu is older than 2."), ("2.99", "")):
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {told}\n")
+        status, report, output = run(tmp_path / "torch", str(packages), a=text)
+        assert (status, report.failures, report.passed) == (0, [], 0 if reason else 1), output
+        assert [skip.startswith(f"test_a.py ({reason}") for skip in report.skips] == ([True] if reason else []), output
+        status, report, output = run(tmp_path / "others", str(packages), a=text)
+        assert (status, report.failures, len(report.skips)) == (0, [], 1 if reason else 0), output
 
 
 def test_a_folder_without_tests_fails(tmp_path: Path) -> None:
