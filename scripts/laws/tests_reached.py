@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Law: no dead tests. Each C file in tests/ is named in some meson.build there, each Python file too, or
-imported by one that is. Where tests/python/meson.build names a folder, pytest finds the files in it.
+imported by one that is. Where tests/python/meson.build names a folder, pytest finds the files in it; there a file's name
+is the module's in all folders, and no two have the same.
 
     scripts/laws/tests_reached.py [ROOT]
 """
@@ -32,6 +33,17 @@ def found_by_pytest(path, named):
     return path.parts[:2] == ("tests", "python") and path.parent in named and taken
 
 
+def same_names(scripts):
+    """pytest on all folders at once would take one file for the other; it knows conftest.py by its folder."""
+    first, found = {}, []
+    for path in scripts:
+        if path.parts[:2] == ("tests", "python") and path.name != "conftest.py":
+            other = first.setdefault(path.name, path)
+            if other != path:
+                found.append(f"{path}: {other} has the same name")
+    return found
+
+
 def problems(root):
     root = Path(root)
     scripts = tree.files(root, (".py",), ["tests"])
@@ -45,7 +57,7 @@ def problems(root):
             continue
         if path not in named and not found_by_pytest(path, named):
             found.append(f"{path}: no meson.build in tests/ names it")
-    return found
+    return found + same_names(scripts)
 
 
 if __name__ == "__main__":

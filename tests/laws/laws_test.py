@@ -156,10 +156,25 @@ def finds_a_test_that_nothing_runs():
         "tests/python/numpy/test_a.py": "import reference\n",
         "tests/python/numpy/reference.py": "",
         "tests/python/numpy/dead.py": "",
+        "tests/python/numpy/conftest.py": "",
+        "tests/python/torch/conftest.py": "",
         "tests/python/torch/test_dead.py": "",
     }
     expect(problems_in(tests_reached.problems, tree), "tests/a/dead.c", "tests/a/dead.py",
-           "tests/python/numpy/dead.py", "tests/python/torch/test_dead.py")
+           "tests/python/numpy/dead.py", "tests/python/torch/conftest.py", "tests/python/torch/test_dead.py")
+
+
+def finds_tests_that_pytest_takes_for_one():
+    tree = {
+        "tests/python/meson.build": "x = {'numpy': '', 'torch': ''}\n",
+        "tests/python/numpy/test_a.py": "import reference\n",
+        "tests/python/numpy/reference.py": "",
+        "tests/python/numpy/conftest.py": "",
+        "tests/python/torch/test_b.py": "import reference\n",
+        "tests/python/torch/reference.py": "",
+        "tests/python/torch/conftest.py": "",
+    }
+    expect(problems_in(tests_reached.problems, tree), "tests/python/torch/reference.py: tests/python/numpy/reference.py")
 
 
 def readme_shows_the_example():
@@ -233,6 +248,7 @@ tap.run(
         finds_a_file_that_is_in_no_wheel,
         tests_are_reached,
         finds_a_test_that_nothing_runs,
+        finds_tests_that_pytest_takes_for_one,
         readme_shows_the_example,
         finds_a_readme_that_differs,
     readme_links_to_what_is_there,
