@@ -21,7 +21,7 @@ import run_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOL = ROOT / "build" / "attn"
-ROOMS = ["package", "numpy", "torch", "transformers", "notebook"]
+ROOMS = sorted(path.name for path in (ROOT / "tests" / "python").iterdir() if any(path.glob("test_*.py")))
 TOOLS = ["pytest", "mypy"]
 WITH_TORCH = ["transformers", "tokenizers", "expecttest", "ipython", "ipykernel", "nbclient"]
 ROOM_SECONDS = 600

@@ -46,22 +46,35 @@ class Settings(TypedDict, total=False):
     threads: int
     detach: bool
 
-def forward(q: Array, k: Array, v: Array, /, *, out: Array | None = ..., stats: Array | bool = ..., **settings: Unpack[Settings]) -> Any:
+def forward(
+    q: Array, k: Array, v: Array, /, *, out: Array | None = ..., stats: Array | bool = ..., **settings: Unpack[Settings]
+) -> Any:
     """attn_forward. `out` [.., H, Lq, d_v] of q's type or float32; made, it has q's type (bfloat16 for NumPy:
     float32). `stats` [.., H, Lq, 2] float32 (float64 where q is) is written, or made where True is given.
     Returns out, or (out, stats) where stats is True or an array."""
 
-def decode(q: Array, k: Array, v: Array, /, *, out: Array | None = ..., stats: Array | bool = ..., **settings: Unpack[Settings]) -> Any:
+def decode(
+    q: Array, k: Array, v: Array, /, *, out: Array | None = ..., stats: Array | bool = ..., **settings: Unpack[Settings]
+) -> Any:
     """attn_decode, for at most 16 queries, without dropout; else as forward."""
 
-def backward(q: Array, k: Array, v: Array, out: Array, stats: Array, d_out: Array, /, *, d_q: Array | None = ..., d_k: Array | None = ..., d_v: Array | None = ..., d_mask: Array | None = ..., d_sinks: Array | None = ..., **settings: Unpack[Settings]) -> None:
+def backward(
+    q: Array, k: Array, v: Array, out: Array, stats: Array, d_out: Array, /, *, d_q: Array | None = ...,
+    d_k: Array | None = ..., d_v: Array | None = ..., d_mask: Array | None = ..., d_sinks: Array | None = ...,
+    **settings: Unpack[Settings]
+) -> None:
     """attn_backward: writes the gradients that are given. d_mask has the mask's shape, float32 (float64 where q
     is); d_sinks is [H], float32 (float64)."""
 
-def weights(q: Array, k: Array, /, *, stats: Array | None = ..., out: Array | None = ..., **settings: Unpack[Settings]) -> Any:
+def weights(
+    q: Array, k: Array, /, *, stats: Array | None = ..., out: Array | None = ..., **settings: Unpack[Settings]
+) -> Any:
     """attn_weights, [.., H, Lq, Lk] float32 (float64). `stats` as forward wrote them; None: computed first."""
 
-def inspect(q: Array, k: Array, /, *, stats: Array | None = ..., top: int = ..., entropy: bool = ..., maximum: bool = ..., received: bool = ..., **settings: Unpack[Settings]) -> tuple[Any, Any, Any, Any, Any]:
+def inspect(
+    q: Array, k: Array, /, *, stats: Array | None = ..., top: int = ..., entropy: bool = ..., maximum: bool = ...,
+    received: bool = ..., **settings: Unpack[Settings]
+) -> tuple[Any, Any, Any, Any, Any]:
     """attn_inspect: (top weights [.., Lq, top], top keys int32 [.., Lq, top], entropy [.., Lq], maximum [.., Lq],
     received [.., H, Lk]), None for what was not asked for."""
 
@@ -77,12 +90,13 @@ DECODE_RULE: tuple[tuple[int, int], ...]
 """Pairs: decode is the faster one for up to so many queries with so many keys or more."""
 
 def set_threads(threads: int) -> None:
-    """How many threads a call uses where it does not say; 0: as many as CPUs."""
+    """How many threads a call uses where it does not say; 0: as many as CPUs, or as the OpenMP runtime that is shared
+    says when a call begins."""
 
 def get_threads() -> int: ...
 def share_threads() -> bool:
     """Lets calls run on the threads of the OpenMP runtime that the process has loaded globally (as PyTorch does),
-    instead of own ones. False where there is none."""
+    instead of own ones, from now on. False where there is none."""
 
 def isa() -> str: ...
 

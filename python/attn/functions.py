@@ -268,7 +268,8 @@ def _form_with_gradient(name: str, array: Any, sums: numpy.dtype[Any]) -> _Form:
 
 
 def set_threads(threads: int) -> None:
-    """How many threads a call uses where it does not say: 1 or more, or 0 for as many as CPUs (the default)."""
+    """How many threads a call uses where it does not say: 1 or more, or 0 for as many as CPUs (the default), and once
+    attn.torch is imported as many as torch.get_num_threads() says."""
     _native.set_threads(threads)
 
 

@@ -1,7 +1,5 @@
 #include "attention.h"
 
-#include <string.h>
-
 #include "problem.h"
 
 typedef attn_status attention_call(attn_context *, const attn_params *, const attn_tensor *,

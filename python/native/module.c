@@ -45,8 +45,7 @@ static PyObject *isa(PyObject *module, PyObject *unused)
     return PyUnicode_FromString(name);
 }
 
-/* A function of METH_FASTCALL has another type than the field; CPython casts back.
- */
+/* A function of METH_FASTCALL has another type than the field: CPython casts it back. */
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
