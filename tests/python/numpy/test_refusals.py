@@ -1,5 +1,6 @@
 """What a call does not take it refuses by a ValueError or TypeError that names the argument, and writes nothing."""
 import re
+import sys
 from array import array
 
 import numpy as np
@@ -158,6 +159,17 @@ def test_nothing_is_written_where_a_call_fails():
         with pytest.raises(ValueError):
             attn.attention(**INPUTS, out=out, **settings)
     assert (out == 3).all()
+
+
+@pytest.mark.parametrize("name, kind, value", WRONG_SETTINGS, ids=[
+    f"{name}-{number}" for number, (name, _, _) in enumerate(WRONG_SETTINGS)])
+def test_nothing_is_kept_where_a_call_fails(name, kind, value):
+    held = [one for one in (*INPUTS.values(), value) if isinstance(one, np.ndarray)]
+    before = [sys.getrefcount(one) for one in held]
+    for _ in range(3):
+        with pytest.raises(kind):
+            attn.attention(**INPUTS, **{name: value})
+    assert [sys.getrefcount(one) for one in held] == before
 
 
 def test_decode_refuses_what_it_does_not_do():
