@@ -1,5 +1,7 @@
 """What the functions take: checks, with messages that name the argument, and PyTorch's autocast."""
+import numbers
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -50,10 +52,53 @@ def check_types(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
                         f"{type_name(mask.dtype)}")
 
 
+def check_integer(name: str, value: Any) -> Any:
+    """An integer: Python's, NumPy's, or one that torch.compile does not know yet."""
+    if not isinstance(value, (numbers.Integral, torch.SymInt)):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    return value
+
+
+def check_number(name: str, value: Any) -> None:
+    """A number, or a tensor of one."""
+    if not isinstance(value, (numbers.Real, torch.SymInt, torch.SymFloat)) and not (
+            isinstance(value, Tensor) and value.dim() == 0):
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+
+
+def check_window(window: Any) -> tuple[Any, Any]:
+    """(left, right), each an integer or None."""
+    if not isinstance(window, (tuple, list)):
+        raise TypeError(f"window must be (left, right) or None, not {type(window).__name__}")
+    if len(window) != 2:
+        raise ValueError(f"window must be (left, right), not {window!r}")
+    for side in window:
+        if side is not None:
+            check_integer("each side of window", side)
+    return window[0], window[1]
+
+
+def check_statistics(stats: Any) -> None:
+    """A tensor, whose shape and type libattn looks at, or None."""
+    if stats is not None and not isinstance(stats, Tensor):
+        raise TypeError(f"stats must be a torch.Tensor or None, not {type(stats).__name__}")
+
+
+def lengths_tensor(key_lengths: Sequence[int]) -> Tensor:
+    """key_lengths, given otherwise than as a tensor. What are no integers stay none, and are refused as such."""
+    try:
+        if len(key_lengths) == 0:
+            return torch.zeros(0, dtype=torch.int64)
+        return torch.tensor(key_lengths)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError("key_lengths must be a tensor or a sequence of integers, one for each batch") from None
+
+
 def check_scale(query: Tensor, scale: float | None) -> tuple[Tensor, float | None]:
     """The query and the scale that libattn is to take. Its scale is a float32: for float64 the query is multiplied."""
     if scale is None:
         return query, None
+    check_number("scale", scale)
     if scale != scale:
         raise ValueError("scale must be a number or None, not NaN")
     if query.dtype is torch.float64:

@@ -6,7 +6,17 @@ import torch
 from torch import Tensor
 
 from attn.torch import dispatch, kernels
-from attn.torch.arguments import autocast, check_scale, check_tensors, renamed
+from attn.torch.arguments import (
+    autocast,
+    check_integer,
+    check_number,
+    check_scale,
+    check_statistics,
+    check_tensors,
+    check_window,
+    lengths_tensor,
+    renamed,
+)
 from attn.torch.eager import is_plain, is_quiet
 
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -77,6 +87,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None 
     query, key, value, mask, scale = _check(query, key, value, mask, sinks, alibi_slopes, scale)
     tensors, numbers = _settings(query, key, alibi_slopes, key_lengths, causal, align, window, scale, soft_cap,
                                  precision)
+    if dropout != 0.0:
+        check_number("dropout", dropout)
     inputs = (query, key, value, mask, sinks, *tensors, *numbers, dropout, dispatch.draw_seed() if dropout else None)
     try:
         if return_stats:
@@ -96,6 +108,7 @@ def weights(query: Tensor, key: Tensor, *, stats: Tensor | None = None, mask: Te
     float64). With `stats` of attention(..., return_stats=True) they are exactly those, and cost half. They have no
     gradient: differentiating them is a NotImplementedError. Errors: ValueError, TypeError."""
     query, key, _, mask, scale = _check(query, key, key, mask, sinks, alibi_slopes, scale)
+    check_statistics(stats)
     tensors, numbers = _settings(query, key, alibi_slopes, key_lengths, causal, align, window, scale, soft_cap,
                                  precision)
     try:
@@ -113,11 +126,12 @@ def inspect(query: Tensor, key: Tensor, *, stats: Tensor | None = None, top: int
     """What the weights tell, without ever holding Lq x Lk of them: the `top` (0..64) largest of each query, entropy,
     maximum, what each key received. Else as weights()."""
     query, key, _, mask, scale = _check(query, key, key, mask, sinks, alibi_slopes, scale)
+    check_statistics(stats)
     tensors, numbers = _settings(query, key, alibi_slopes, key_lengths, causal, align, window, scale, soft_cap,
                                  precision)
     try:
-        found = torch.ops.attn.inspect.default(query, key, stats, top, entropy, maximum, received, mask, sinks,
-                                               *tensors, *numbers)
+        found = torch.ops.attn.inspect.default(query, key, stats, check_integer("top", top), bool(entropy),
+                                               bool(maximum), bool(received), mask, sinks, *tensors, *numbers)
     except (ValueError, TypeError) as error:
         raise renamed(error) from None
     asked = (top > 0, top > 0, entropy, maximum, received)
@@ -136,10 +150,10 @@ def _run_usual(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, s
         if tensor is not None and type(tensor) not in _PLAIN:
             return None
     try:
-        if scale is not None and (scale != scale or query.dtype is torch.float64):
-            return None
         tensors, numbers = _settings(query, key, alibi_slopes, key_lengths, causal, align, window, scale, soft_cap,
                                      precision)
+        if scale is not None and (scale != scale or query.dtype is torch.float64):
+            return None
         settings = kernels.native_settings(mask, sinks, *tensors, *numbers)
         return dispatch.run_plain(query, key, value, mask, sinks, settings)
     except (ValueError, TypeError, BufferError, IndexError):
@@ -160,9 +174,10 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, sinks
 def _settings(query: Tensor, key: Tensor, alibi_slopes: Tensor | None, key_lengths: Tensor | Sequence[int] | None,
               causal: bool, align: Align, window: Window | None, scale: float | None, soft_cap: float,
               precision: Precision) -> tuple[tuple[Tensor | None, Tensor | None], tuple[Any, ...]]:
-    """The operators' arguments behind mask and sinks: two tensors, and the numbers."""
+    """The operators' arguments behind mask and sinks: two tensors, and the numbers. Types are checked here: PyTorch's
+    dispatcher would refuse them with a RuntimeError that shows a schema. What is not set costs no check."""
     if key_lengths is not None and not isinstance(key_lengths, Tensor):
-        key_lengths = torch.tensor(key_lengths, dtype=torch.int64)
+        key_lengths = lengths_tensor(key_lengths)
     if align == "top-left":
         offset = 0
     elif align == "bottom-right":
@@ -170,9 +185,12 @@ def _settings(query: Tensor, key: Tensor, alibi_slopes: Tensor | None, key_lengt
     elif isinstance(align, str):
         raise ValueError(f"align must be \"top-left\", \"bottom-right\" or a number, not {align!r}")
     else:
-        offset = align
-    if window is None:
-        window = (None, None)
-    elif len(window) != 2:
-        raise ValueError(f"window must be (left, right), not {window!r}")
-    return (alibi_slopes, key_lengths), (causal, offset, *window, scale, soft_cap, precision)
+        offset = check_integer("align", align)
+    left, right = (None, None) if window is None else check_window(window)
+    if scale is not None:
+        check_number("scale", scale)
+    if soft_cap != 0.0:
+        check_number("soft_cap", soft_cap)
+    if not isinstance(precision, str):
+        raise TypeError(f"precision must be \"bf16\" or \"exact\", not {precision!r}")
+    return (alibi_slopes, key_lengths), (bool(causal), offset, left, right, scale, soft_cap, precision)

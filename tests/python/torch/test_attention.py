@@ -255,6 +255,38 @@ def test_errors(changed, kind, name):
     assert "\n" not in str(caught.value)
 
 
+CALLS = {
+    "attention": lambda q, **settings: attn.torch.attention(q, q, q, **settings),
+    "attention with statistics": lambda q, **settings: attn.torch.attention(q, q, q, return_stats=True, **settings),
+    "weights": lambda q, **settings: attn.torch.weights(q, q, **settings),
+    "inspect": lambda q, **settings: attn.torch.inspect(q, q, top=1, **settings),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name, value", [
+    ("align", 1.5), ("align", None), ("window", 5), ("window", "ab"), ("window", ("a", None)), ("window", (None, 1.5)),
+    ("scale", "a"), ("scale", torch.ones(2)), ("soft_cap", "a"), ("precision", 5), ("sinks", [1.0, 2.0]),
+    ("mask", [[True]]), ("key_lengths", [2.5]), ("key_lengths", ["a"]), ("key_lengths", [None]), ("key_lengths", 3),
+    ("key_lengths", torch.tensor([2.5])),
+])
+def test_settings_of_wrong_types(call, name, value):
+    """One line that names the argument, whichever way the call takes: no schema of an operator, no number cut off."""
+    with pytest.raises(TypeError, match=rf"\b{name}\b") as caught:
+        CALLS[call](torch.zeros(1, 2, 5, 8), **{name: value})
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_types_of_other_arguments():
+    q = torch.zeros(1, 2, 5, 8)
+    for name, call in (("dropout", lambda: attn.torch.attention(q, q, q, dropout="a")),
+                       ("top", lambda: attn.torch.inspect(q, q, top="a")),
+                       ("stats", lambda: attn.torch.weights(q, q, stats="a")),
+                       ("stats", lambda: attn.torch.inspect(q, q, stats="a", entropy=True))):
+        with pytest.raises(TypeError, match=rf"^{name}\b"):
+            call()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_child_after_fork():
     """PyTorch's threads stay behind in the parent: the child works on its own, where GNU's OpenMP would hang."""
