@@ -36,19 +36,27 @@ out.transpose(1, 2) is contiguous.
 import torch
 
 from attn import _native
-from attn.torch import operators, vmap
-from attn.torch.attention import Inspection, attention, inspect, weights
-from attn.torch.scaled_dot_product import scaled_dot_product_attention
-from attn.torch.swap import use
+
+# The C exchange API comes first: no other way to a tensor's memory is as short. The package also uses names of PyTorch
+# that are not public, each with its reason where it is used, and is_plain asks for those that a call would miss first.
+try:
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        raise ImportError("its tensors have no __dlpack_c_exchange_api__ (DLPack's)")
+    from attn.torch import operators, vmap
+    from attn.torch.attention import Inspection, attention, inspect, weights
+    from attn.torch.eager import is_plain
+    from attn.torch.scaled_dot_product import scaled_dot_product_attention
+    from attn.torch.swap import use
+
+    is_plain(torch.empty(0))
+    operators.register()
+    vmap.register()
+except (ImportError, AttributeError) as error:
+    raise ImportError(
+        f"attn.torch needs PyTorch 2.10 or later (tested: 2.13); this is {torch.__version__}: {error}") from error
 
 __all__ = ["Inspection", "attention", "inspect", "scaled_dot_product_attention", "use", "weights"]
 
-if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
-    raise ImportError("attn.torch needs a PyTorch whose tensors have __dlpack_c_exchange_api__ (DLPack's); "
-                      f"those of {torch.__version__} have none")
-
-operators.register()
-vmap.register()
 _native.know_tensors(torch.Tensor, torch.nn.Parameter, torch.empty_like)
 # PyTorch's own threads do the work, rather than as many again beside them.
 _native.share_threads()

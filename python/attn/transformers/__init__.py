@@ -25,12 +25,21 @@ know the name; attn.torch.use() serves those of them that call PyTorch's functio
 
 Needs Transformers 5.4 or later. Tested with 5.24, and before with 5.12 and 5.4, in which T5 did not ask either.
 """
-from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface
+import transformers
 
-from attn.transformers.forward import attention
-from attn.transformers.inspections import inspections
-from attn.transformers.masks import attention_mask
+import attn.torch  # says for itself which PyTorch it needs
+
+# Parts of what the files below use are not public, and may go away.
+try:
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface
+
+    from attn.transformers.forward import attention
+    from attn.transformers.inspections import inspections
+    from attn.transformers.masks import attention_mask
+except (ImportError, AttributeError) as error:
+    raise ImportError("attn.transformers needs Transformers 5.4 or later (tested: 5.24); this is "
+                      f"{transformers.__version__}: {error}") from error
 
 __all__ = ["inspections", "register"]
 

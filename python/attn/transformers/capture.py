@@ -6,14 +6,7 @@ Where Transformers itself looks for what its hooks shall collect is private.
 from typing import Any
 
 import torch
-import transformers
-
-try:
-    from transformers.utils.output_capturing import _active_collector
-except ImportError as error:
-    raise ImportError(
-        f"attn.transformers needs Transformers 5.4 or later (tested: 5.24); this is {transformers.__version__}"
-    ) from error
+from transformers.utils.output_capturing import _active_collector
 
 
 def collects_attentions() -> bool:

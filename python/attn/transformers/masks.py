@@ -9,7 +9,7 @@ version, so that a changed mask is used as it is.
 from typing import Any, NamedTuple
 
 import torch
-from transformers import masking_utils
+from transformers.masking_utils import bidirectional_mask_function, causal_mask_function, sdpa_mask
 from transformers.utils.import_utils import is_tracing
 
 _ATTRIBUTE = "_attn_key_range"
@@ -38,9 +38,9 @@ def attention_mask(**settings: Any) -> torch.Tensor | None:
     """
     # What is made in inference mode has no version, by which a change of the mask is seen.
     with torch.inference_mode(False):
-        mask: torch.Tensor | None = masking_utils.sdpa_mask(**settings)
+        mask: torch.Tensor | None = sdpa_mask(**settings)
         if mask is None and _begins_longer_cache(**settings):
-            mask = masking_utils.sdpa_mask(**settings | {"allow_is_causal_skip": False})
+            mask = sdpa_mask(**settings | {"allow_is_causal_skip": False})
         if mask is None or settings.get("use_vmap") or is_tracing(mask):
             return mask
         return _mark(mask, **settings)
@@ -82,11 +82,11 @@ def _mark(
         missing = first + kv_length - attention_mask.shape[-1]
         real = torch.nn.functional.pad(attention_mask, (0, missing)) if missing > 0 else attention_mask
         padding = real[: mask.shape[0], None, None, first : first + kv_length].to(torch.bool)
-    if mask_function is masking_utils.bidirectional_mask_function:
+    if mask_function is bidirectional_mask_function:
         return mask if padding is None else padding.expand(mask.shape)
 
     offset = int(q_offset) - int(kv_offset)
-    if mask_function is masking_utils.causal_mask_function:
+    if mask_function is causal_mask_function:
         _set(mask, KeyRange(_needed(padding, offset + q_length), True, offset, None))
     elif local_size is not None:
         # Chunks have a local size too, and other versions may count otherwise: so the mask itself is asked.
