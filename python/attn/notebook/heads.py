@@ -164,8 +164,8 @@ def read_heads(model: Any, inputs: Mapping[str, list[int]], tokens: int) -> Head
         try:
             output = model(**tensors, output_attentions=True)
         except IndexError as error:  # as embeddings have it
-            raise ValueError(f"text has {tokens} tokens, and the model has no place for one of them: shorten it, or give "
-                             "the model's own tokenizer") from error
+            raise ValueError(f"text has {tokens} tokens, and the model has no place for one of them: shorten it, or "
+                             "give the model's own tokenizer") from error
     weights = _weights(getattr(output, "attentions", None), tokens)
     is_causal = not any(numpy.triu(layer, 1).any() for layer in weights)
     vectors = None if recorder.is_full else recorder.vectors()

@@ -257,8 +257,8 @@ def test_refusals_name_the_argument() -> None:
             model, tokenizer, "a\ud83d")
     refused(ValueError, "text has no words; it must have at least one", model, tokenizer, " ")
     refused(ValueError, "text has 65 tokens; the model has 64 positions: shorten it", model, tokenizer, "it " * 63)
-    refused(ValueError, "text has 4 tokens, and the model has no place for one of them: shorten it, or give the model's "
-            "own tokenizer", look_models.bert(5), tokenizer, "it was")
+    refused(ValueError, "text has 4 tokens, and the model has no place for one of them: shorten it, or give the "
+            "model's own tokenizer", look_models.bert(5), tokenizer, "it was")
     model.set_attn_implementation("eager")
     refused(ValueError, 'model is on the attention implementation "eager"; call attn.transformers.register(), then '
             'model.set_attn_implementation("attn")', model, tokenizer, TEXT)
