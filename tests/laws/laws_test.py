@@ -251,8 +251,8 @@ tap.run(
         finds_tests_that_pytest_takes_for_one,
         readme_shows_the_example,
         finds_a_readme_that_differs,
-    readme_links_to_what_is_there,
-    finds_links_to_nothing_and_a_readme_without_a_picture,
+        readme_links_to_what_is_there,
+        finds_links_to_nothing_and_a_readme_without_a_picture,
         library_keeps_to_its_symbols,
         finds_symbols_and_libraries_that_do_not_belong,
     ]

@@ -1,15 +1,13 @@
-"""scaled_dot_product_attention by its formula, in float64, and the comparison with it.
-
-The formula is written out with matmul, softmax and autograd, so that neither PyTorch's fused kernels nor libattn make
-the expected numbers. Inputs of 16 bits become float64 exactly: what is measured is the function's own error.
+"""scaled_dot_product_attention by the formula of weights_reference.py, in float64, and the comparison with it. Inputs of
+16 bits become float64 exactly: what is measured is the function's own error.
 """
-import math
 import os
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from weights_reference import for_query_heads, head_weights
 
 
 class Tolerance(NamedTuple):
@@ -48,11 +46,6 @@ def causal_mask(queries: int, keys: int) -> Tensor:
     return torch.ones(queries, keys, dtype=torch.bool).tril()
 
 
-def grouped(heads: int, tensor: Tensor) -> Tensor:
-    """enable_gqa: each head of keys or values serves a run of query heads."""
-    return tensor.repeat_interleave(heads // tensor.shape[-3], -3)
-
-
 def formula(
     q: Tensor,
     k: Tensor,
@@ -64,24 +57,12 @@ def formula(
     factors: Tensor | None = None,
 ) -> Tensor:
     """softmax(scale q k^T + mask) v in float64; rows without a key give 0. `factors` stand for dropout's."""
-    q, k, v = q.double(), k.double(), v.double()
     if enable_gqa:
-        k, v = grouped(q.shape[-3], k), grouped(q.shape[-3], v)
-    scores = q @ k.transpose(-2, -1) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    kept = torch.ones(scores.shape, dtype=torch.bool)
-    if is_causal:
-        kept = kept & causal_mask(*scores.shape[-2:])
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        kept = kept & attn_mask
-    elif attn_mask is not None:
-        excluded = attn_mask.isneginf()
-        scores = scores + attn_mask.double().masked_fill(excluded, 0)
-        kept = kept & ~excluded
-    rows = kept.any(-1, keepdim=True)
-    weights = scores.masked_fill(~kept & rows, -math.inf).softmax(-1) * rows
+        k, v = for_query_heads(q.shape[-3], k), for_query_heads(q.shape[-3], v)
+    weights = head_weights(q, k, mask=attn_mask, causal=is_causal, scale=scale)
     if factors is not None:
         weights = weights * factors
-    return weights @ v
+    return weights @ v.double()
 
 
 def assert_close(actual: Tensor, expected: Tensor, bound: float, what: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import composed_reference as reference  # noqa: E402
+import weights_reference as reference  # noqa: E402
 
 import attn.torch  # noqa: E402
 from attn import _native  # noqa: E402
