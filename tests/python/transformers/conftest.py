@@ -9,10 +9,6 @@ except ImportError:
     torch = None
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: a bigger sweep; left out of the usual run by -m 'not slow'")
-
-
 @pytest.fixture(autouse=True)
 def settled() -> Iterator[None]:
     """Every test begins with the same random numbers, one thread and the implementation registered."""
