@@ -14,6 +14,7 @@ Calls release the GIL, and any number of threads may be in them at once. What th
 from __future__ import annotations
 
 from collections.abc import Collection
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, Unpack
 
 import numpy
@@ -169,9 +170,11 @@ def topk(q: Array, k: Array, n: int = 8, *, stats: Array | None = None, **settin
     keeps fewer than n keys, the rest is weight 0 and key -1. Which keys a row with NaN in its scores names is not
     promised. Other arguments and errors are those of weights.
     """
-    if not isinstance(n, int) or not 1 <= n <= 64:
-        raise ValueError(f"n is {n!r}; it must be an integer in 1..64")
-    top_weights, top_keys, _, _, _ = _native.inspect(q, k, stats=stats, top=n, **settings)
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise TypeError(f"n is {n!r}; it must be an integer in 1..64")
+    if not 1 <= n <= 64:
+        raise ValueError(f"n is {n}; it must be in 1..64")
+    top_weights, top_keys, _, _, _ = _native.inspect(q, k, stats=stats, top=int(n), **settings)
     return TopK(top_weights, top_keys)
 
 
@@ -218,7 +221,8 @@ def gradients(
 
     Other arguments and errors are those of attention. Bits depend neither on threads nor on strides.
     """
-    if isinstance(wanted, str) or not isinstance(wanted, Collection) or not set(wanted) <= set(Gradients._fields):
+    if (isinstance(wanted, str) or not isinstance(wanted, Collection)
+            or not all(name in Gradients._fields for name in wanted)):
         raise ValueError(f"wanted is {wanted!r}; it must be a collection of {', '.join(Gradients._fields)}")
     if (out is None) != (stats is None):
         raise ValueError("out and stats: give both, as attention(…, return_stats=True) returned them, or neither")

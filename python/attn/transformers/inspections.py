@@ -2,6 +2,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -46,8 +47,10 @@ def inspections(
     Holds for the thread (or asynchronous task) that enters it; the innermost one counts. Models under torch.compile
     give whole weights.
 
-    ValueError: top is out of range, or nothing is asked for.
+    ValueError: top is out of range, or nothing is asked for. TypeError: top is no integer.
     """
+    if not isinstance(top, Integral):
+        raise TypeError(f"top must be an integer of 0 to {_MOST}, not {top!r}")
     if not 0 <= top <= _MOST:
         raise ValueError(f"top must be 0 to {_MOST}, not {top}")
     if not (top or entropy or maximum or received):

@@ -182,10 +182,18 @@ def test_decode_refuses_what_it_does_not_do():
     assert_clear(caught, "dropout")
 
 
-@pytest.mark.parametrize("n", (0, -1, 65, 1.5, "8", None, 2**70))
-def test_topk_of_a_wrong_number(n):
-    with pytest.raises((TypeError, ValueError), match=r"^n\b"):
+@pytest.mark.parametrize("kind, n", ((ValueError, 0), (ValueError, -1), (ValueError, 65), (ValueError, 2**70),
+                                     (ValueError, np.int32(65)), (TypeError, 1.5), (TypeError, "8"), (TypeError, None),
+                                     (TypeError, True), (TypeError, np.float32(2))))
+def test_topk_of_a_wrong_number(kind, n):
+    with pytest.raises(kind, match=r"^n\b"):
         attn.topk(INPUTS["q"], INPUTS["k"], n)
+
+
+@pytest.mark.parametrize("integer", (np.int64, np.uint8))
+def test_integers_of_numpy_are_integers(integer):
+    top = attn.topk(INPUTS["q"], INPUTS["k"], integer(3))
+    assert top.keys.shape == (*INPUTS["q"].shape[:-1], 3)
 
 
 @pytest.mark.parametrize("function", (attn.weights, attn.topk, attn.entropy, attn.received))
@@ -209,7 +217,8 @@ def test_weights_into_a_wrong_output(kind, out):
 
 @pytest.mark.parametrize("name, kind, settings", (
     ("wanted", ValueError, dict(wanted=["q", "x"])), ("wanted", ValueError, dict(wanted="q")),
-    ("wanted", ValueError, dict(wanted=None)), ("mask", ValueError, dict(wanted=["mask"])),
+    ("wanted", ValueError, dict(wanted=None)), ("wanted", ValueError, dict(wanted=[["q"]])),
+    ("mask", ValueError, dict(wanted=["mask"])),
     ("sinks", ValueError, dict(wanted=["sinks"])),
     ("mask", ValueError, dict(wanted=["mask"], mask=np.ones((7, 9), bool))),
     ("mask", TypeError, dict(wanted=["mask"], mask=zeros(7, 9, dtype="int32"))),

@@ -96,7 +96,10 @@ def test_they_hold_for_their_thread_and_end() -> None:
     assert isinstance(run(model).attentions[0], torch.Tensor)
 
 
-@pytest.mark.parametrize(("settings", "message"), [({"top": 65}, "top must be 0 to 64, not 65"), ({}, "asked for")])
-def test_refusals(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message), attn.transformers.inspections(**settings):
+@pytest.mark.parametrize(("kind", "settings", "message"), [
+    (ValueError, {"top": 65}, "top must be 0 to 64, not 65"), (ValueError, {}, "asked for"),
+    (TypeError, {"top": 2.5}, "^top must be an integer"), (TypeError, {"top": "a"}, "^top must be an integer"),
+])
+def test_refusals(kind: type[Exception], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(kind, match=message), attn.transformers.inspections(**settings):
         pass
