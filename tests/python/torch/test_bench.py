@@ -1,7 +1,7 @@
 """python -m attn.bench: the shapes, the method, and what is printed."""
 import json
 import re
-import subprocess
+import runpy
 import sys
 from itertools import chain, repeat
 
@@ -22,13 +22,15 @@ def shape_named(name):
     return next(shape for shape in shapes.standard() if shape.name == name)
 
 
-def test_the_command_prints_a_table_and_the_overheads():
-    words = [sys.executable, "-m", "attn.bench", *SMALL, "--filter", "dense-L2-h12"]
-    finished = subprocess.run(words, capture_output=True, text=True, timeout=100)
-    assert finished.returncode == 0, finished.stderr
+def test_the_command_prints_a_table_and_the_overheads(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["attn.bench", *SMALL, "--filter", "dense-L2-h12"])
+    with pytest.warns(RuntimeWarning, match="found in sys.modules"), pytest.raises(SystemExit) as ended:
+        runpy.run_module("attn.bench", run_name="__main__")  # as python -m does, in a process that has PyTorch
+    assert ended.value.code == 0
+    told, machine = capsys.readouterr()
     assert re.fullmatch(r"attn [\d.]+ \(\w+\), \d+ CPUs, torch [\d.]+\S*; GFLOP/s of PyTorch's f32 products: "
-                        r"\d+ on 1 thread\n", finished.stderr)  # fmt: skip
-    lines = finished.stdout.splitlines()
+                        r"\d+ on 1 thread\n", machine)  # fmt: skip
+    lines = told.splitlines()
     assert lines[0].split() == ["1", "thread,", "ms"]
     assert lines[1].split() == ["shape", "attn", "torch", "ratio"]
     assert re.fullmatch(r"f32-dense-L2-h12-d64( +\d\S*){3}", lines[2])
