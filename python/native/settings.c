@@ -5,150 +5,12 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "numbers.h"
 
-/* Numbers of one axis, `count` of them, as an array. */
-static bool open_numbers(struct array *array, PyObject *object, const char *name, int64_t count)
+static bool read_number(PyObject *object, const char *name, double *number)
 {
-    if (!array_open(array, object, name))
-        return false;
-    if (array->axes == 1 && array->shape[0] == count)
-        return true;
-    if (array->axes == 1)
-        PyErr_Format(PyExc_ValueError, "%s has length %lld; it must have %lld", name,
-                     (long long)array->shape[0], (long long)count);
-    else
-        PyErr_Format(PyExc_ValueError, "%s has %d axes; it must have one, of length %lld", name,
-                     array->axes, (long long)count);
-    array_close(array);
-    return false;
-}
-
-static double half_value(uint16_t half)
-{
-    int exponent = half >> 10 & 31, fraction = half & 1023;
-    double value = exponent == 31  ? (fraction ? NAN : INFINITY)
-                   : exponent == 0 ? ldexp(fraction, -24)
-                                   : ldexp(1024 + fraction, exponent - 25);
-    return half & 0x8000 ? -value : value;
-}
-
-/* Element i of a floating array of one axis. */
-static double floating_at(const struct array *array, int64_t i)
-{
-    const char *place = (const char *)array->data + i * array->stride[0] * (array->bits / 8);
-    if (array->kind == ARRAY_FLOAT && array->bits == 64) {
-        double value;
-        memcpy(&value, place, sizeof value);
-        return value;
-    }
-    if (array->kind == ARRAY_FLOAT && array->bits == 32) {
-        float value;
-        memcpy(&value, place, sizeof value);
-        return value;
-    }
-    uint16_t word;
-    memcpy(&word, place, sizeof word);
-    if (array->kind == ARRAY_FLOAT)
-        return half_value(word);
-    uint32_t bits = (uint32_t)word << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* A copy of a number a head, as floats; NULL with an exception set. */
-static float *read_floats(const struct settings *settings, PyObject *object, const char *name,
-                          int64_t heads)
-{
-    struct array array;
-    if (!settings_check_gradient(settings, object, name) ||
-        !open_numbers(&array, object, name, heads))
-        return NULL;
-    float *floats = NULL;
-    if (array.kind != ARRAY_FLOAT && array.kind != ARRAY_BFLOAT)
-        PyErr_Format(PyExc_TypeError, "%s must hold floating numbers", name);
-    else if (!(floats = malloc((size_t)(heads > 0 ? heads : 1) * sizeof *floats)))
-        PyErr_NoMemory();
-    else
-        for (int64_t i = 0; i < heads; i++)
-            floats[i] = (float)floating_at(&array, i);
-    array_close(&array);
-    return floats;
-}
-
-static bool integer_at(const struct array *array, int64_t i, int64_t *value)
-{
-    const char *place = (const char *)array->data + i * array->stride[0] * (array->bits / 8);
-    if (array->bits == 64) {
-        memcpy(value, place, sizeof *value);
-        return array->kind == ARRAY_SIGNED || *value >= 0;
-    }
-    int32_t word = 0;
-    if (array->bits != 32)
-        return false;
-    memcpy(&word, place, sizeof word);
-    *value = array->kind == ARRAY_SIGNED ? word : (int64_t)(uint32_t)word;
-    return true;
-}
-
-static bool read_length_array(int64_t *lengths, PyObject *object, int64_t batch)
-{
-    struct array array;
-    if (!open_numbers(&array, object, "key_lengths", batch))
-        return false;
-    bool fits = array.kind == ARRAY_SIGNED || array.kind == ARRAY_UNSIGNED;
-    for (int64_t i = 0; fits && i < batch; i++)
-        fits = integer_at(&array, i, &lengths[i]);
-    if (!fits)
-        PyErr_SetString(PyExc_TypeError, "key_lengths must hold integers of 32 or 64 bits");
-    array_close(&array);
-    return fits;
-}
-
-static bool read_length_list(int64_t *lengths, PyObject *object, int64_t batch)
-{
-    Py_ssize_t count = PySequence_Size(object);
-    if (count < 0)
-        return false;
-    if (count != batch) {
-        PyErr_Format(PyExc_ValueError,
-                     "key_lengths has %zd numbers; it must have one a batch, %lld", count,
-                     (long long)batch);
-        return false;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *item = PySequence_GetItem(object, i);
-        long long length = item ? PyLong_AsLongLong(item) : -1;
-        Py_XDECREF(item);
-        if (length == -1 && PyErr_Occurred()) {
-            PyObject *kind =
-                PyErr_ExceptionMatches(PyExc_OverflowError) ? PyExc_ValueError : PyExc_TypeError;
-            PyErr_Format(kind, "key_lengths[%zd] is not an integer of 64 bits", i);
-            return false;
-        }
-        lengths[i] = length;
-    }
-    return true;
-}
-
-static int64_t *read_lengths(PyObject *object, int64_t batch)
-{
-    int64_t *lengths = malloc((size_t)(batch > 0 ? batch : 1) * sizeof *lengths);
-    if (!lengths) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    bool list = PyList_Check(object) || PyTuple_Check(object);
-    if (list ? read_length_list(lengths, object, batch) : read_length_array(lengths, object, batch))
-        return lengths;
-    free(lengths);
-    return NULL;
-}
-
-static bool read_float(PyObject *object, const char *name, float *value)
-{
-    double number = PyFloat_AsDouble(object);
-    if (number == -1.0 && PyErr_Occurred()) {
+    *number = PyFloat_AsDouble(object);
+    if (*number == -1.0 && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_TypeError))
             PyErr_Format(PyExc_TypeError, "%s is a %R; it must be a number", name,
                          (PyObject *)Py_TYPE(object));
@@ -156,8 +18,25 @@ static bool read_float(PyObject *object, const char *name, float *value)
             PyErr_Format(PyExc_ValueError, "%s is out of range", name);
         return false;
     }
-    *value = (float)number;
     return true;
+}
+
+static bool read_float(PyObject *object, const char *name, float *value)
+{
+    double number;
+    return read_number(object, name, &number) && numbers_round(number, name, value);
+}
+
+/* 0 is no cap at all, which is not what a tiny one means. */
+static bool read_soft_cap(PyObject *object, float *soft_cap)
+{
+    double number;
+    if (!read_number(object, "soft_cap", &number) || !numbers_round(number, "soft_cap", soft_cap))
+        return false;
+    if (*soft_cap != 0 || number == 0)
+        return true;
+    PyErr_SetString(PyExc_ValueError, "soft_cap is so small that float32 has 0 for it, no cap");
+    return false;
 }
 
 /* NaN is libattn's word for a scale that is not given; here None is. */
@@ -305,8 +184,7 @@ static bool read_plain(struct settings *settings, PyObject *const given[KEYWORD_
         (!given[KEYWORD_ALIGN] || read_align(given[KEYWORD_ALIGN], params)) &&
         (!given[KEYWORD_WINDOW] || read_window(given[KEYWORD_WINDOW], params)) &&
         (!given[KEYWORD_SCALE] || read_scale(given[KEYWORD_SCALE], &params->scale)) &&
-        (!given[KEYWORD_SOFT_CAP] ||
-         read_float(given[KEYWORD_SOFT_CAP], "soft_cap", &params->soft_cap)) &&
+        (!given[KEYWORD_SOFT_CAP] || read_soft_cap(given[KEYWORD_SOFT_CAP], &params->soft_cap)) &&
         (!given[KEYWORD_PRECISION] || read_precision(given[KEYWORD_PRECISION], params)) &&
         (!given[KEYWORD_DROPOUT] ||
          read_float(given[KEYWORD_DROPOUT], "dropout", &params->dropout)) &&
@@ -331,6 +209,17 @@ static bool read_mask(struct settings *settings, PyObject *object)
     return true;
 }
 
+static bool read_floats(const struct settings *settings, PyObject *object, const char *name,
+                        int64_t heads, float **floats)
+{
+    if (!object)
+        return true;
+    if (!settings_check_gradient(settings, object, name))
+        return false;
+    *floats = numbers_floats(object, name, heads);
+    return *floats;
+}
+
 bool settings_read(struct settings *settings, PyObject *const given[KEYWORD_COUNT], int64_t batch,
                    int64_t heads)
 {
@@ -340,13 +229,11 @@ bool settings_read(struct settings *settings, PyObject *const given[KEYWORD_COUN
         read_plain(settings, given) &&
         (!given[KEYWORD_MASK] || (settings_check_gradient(settings, given[KEYWORD_MASK], "mask") &&
                                   read_mask(settings, given[KEYWORD_MASK]))) &&
-        (!given[KEYWORD_SINKS] ||
-         (settings->sinks = read_floats(settings, given[KEYWORD_SINKS], "sinks", heads))) &&
-        (!given[KEYWORD_ALIBI_SLOPES] ||
-         (settings->alibi_slopes =
-              read_floats(settings, given[KEYWORD_ALIBI_SLOPES], "alibi_slopes", heads))) &&
+        read_floats(settings, given[KEYWORD_SINKS], "sinks", heads, &settings->sinks) &&
+        read_floats(settings, given[KEYWORD_ALIBI_SLOPES], "alibi_slopes", heads,
+                    &settings->alibi_slopes) &&
         (!given[KEYWORD_KEY_LENGTHS] ||
-         (settings->key_lengths = read_lengths(given[KEYWORD_KEY_LENGTHS], batch)));
+         (settings->key_lengths = numbers_lengths(given[KEYWORD_KEY_LENGTHS], batch)));
     settings->params.sinks = settings->sinks;
     settings->params.alibi_slopes = settings->alibi_slopes;
     settings->params.key_lengths = settings->key_lengths;
@@ -375,16 +262,17 @@ bool settings_check_gradient(const struct settings *settings, PyObject *object, 
         return true;
     PyObject *wanted = PyObject_GetAttrString(object, "requires_grad");
     if (!wanted) {
-        PyErr_Clear();
-        return true;
+        bool without = PyErr_ExceptionMatches(PyExc_AttributeError);
+        if (without)
+            PyErr_Clear();
+        return without;
     }
     int truth = PyObject_IsTrue(wanted);
     Py_DECREF(wanted);
     if (truth > 0)
         PyErr_Format(
             PyExc_ValueError,
-            "%s requires a gradient, which is not followed here; call attn.torch.attention, or "
-            "pass %s.detach()",
+            "%s requires a gradient, which is not followed here; call attn.torch.attention, or pass %s.detach()",
             name, name);
     return truth == 0;
 }

@@ -111,7 +111,9 @@ WRONG_SETTINGS = [
     ("scale", TypeError, "1"), ("scale", TypeError, 1j), ("scale", TypeError, np.zeros(2)),
     ("scale", ValueError, 10**400), ("scale", ValueError, np.nan),
     ("soft_cap", ValueError, -1), ("soft_cap", ValueError, np.nan), ("soft_cap", ValueError, np.inf),
-    ("soft_cap", TypeError, "1"),
+    ("soft_cap", TypeError, "1"), ("scale", ValueError, 1e39), ("soft_cap", ValueError, 1e39),
+    ("soft_cap", ValueError, 1e-50), ("sinks", ValueError, np.full(4, 1e39)),
+    ("alibi_slopes", ValueError, np.full(4, -1e39)),
     ("sinks", ValueError, zeros(3)), ("sinks", ValueError, zeros(4, 1)), ("sinks", ValueError, np.float32(0)),
     ("sinks", TypeError, zeros(4, dtype="int32")), ("sinks", TypeError, [0.0] * 4), ("sinks", TypeError, 1.0),
     ("sinks", TypeError, zeros(4, dtype=">f4")),
@@ -144,6 +146,27 @@ def test_settings(name, kind, value):
     with pytest.raises(kind) as caught:
         attn.attention(**INPUTS, **{name: value})
     assert_clear(caught, name)
+
+
+class Raises:
+    """A number, until it is looked at."""
+
+    def __index__(self):
+        raise self.error
+
+    __bool__ = __float__ = __index__
+
+    def __init__(self, error):
+        self.error = error
+
+
+@pytest.mark.parametrize("error", (KeyboardInterrupt, MemoryError, ZeroDivisionError))
+@pytest.mark.parametrize("name", ("causal", "align", "window", "scale", "soft_cap", "key_lengths", "dropout",
+                                  "dropout_seed", "threads"))
+def test_errors_of_others_come_through(name, error):
+    value = (Raises(error), 1) if name in ("window", "key_lengths") else Raises(error)
+    with pytest.raises(error):
+        attn.attention(**INPUTS, **{name: value})
 
 
 def test_an_output_in_the_mask():
