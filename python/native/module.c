@@ -63,9 +63,20 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* NumPy's types, interned names and idle contexts are the process's. An interpreter that ends takes
+ * its objects along. */
+static bool is_main_interpreter(void)
+{
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+        return true;
+    PyErr_SetString(PyExc_ImportError, "attn works in the main interpreter of a process only");
+    return false;
+}
+
 static int execute(PyObject *module)
 {
-    return keywords_prepare() && results_prepare() && tensors_add_constants(module) &&
+    return is_main_interpreter() && keywords_prepare() && results_prepare() &&
+                   tensors_add_constants(module) &&
                    PyModule_AddStringConstant(module, "version", attn_version()) == 0
                ? 0
                : -1;

@@ -15,10 +15,13 @@ bool results_prepare(void)
     if (!numpy)
         return false;
     PyObject *dtype = PyObject_GetAttrString(numpy, "dtype");
-    numpy_empty = PyObject_GetAttrString(numpy, "empty");
-    bool prepared = dtype && numpy_empty;
-    for (size_t i = 0; prepared && i < sizeof types / sizeof *types; i++)
-        prepared = (numpy_types[types[i].type] = PyObject_CallFunction(dtype, "s", types[i].name));
+    /* A module that is imported anew finds them here. */
+    bool prepared =
+        dtype && (numpy_empty || (numpy_empty = PyObject_GetAttrString(numpy, "empty")));
+    for (size_t i = 0; prepared && i < sizeof types / sizeof *types; i++) {
+        PyObject **place = &numpy_types[types[i].type];
+        prepared = *place || (*place = PyObject_CallFunction(dtype, "s", types[i].name));
+    }
     Py_XDECREF(dtype);
     Py_DECREF(numpy);
     return prepared;
