@@ -163,7 +163,7 @@ def weights(
     return _native.weights(q, k, stats=stats, out=out, **settings)
 
 
-def topk(q: Array, k: Array, n: int = 8, *, stats: Array | None = None, **settings: Unpack[Settings]) -> TopK:
+def topk(q: Array, k: Array, n: SupportsIndex = 8, *, stats: Array | None = None, **settings: Unpack[Settings]) -> TopK:
     """The n largest weights of each query, 1 ≤ n ≤ 64, and their keys, without holding the others.
 
     Largest first; of equal scores the lower key first. The weights have the bits of those of weights. Where a query
@@ -171,9 +171,9 @@ def topk(q: Array, k: Array, n: int = 8, *, stats: Array | None = None, **settin
     promised. Other arguments and errors are those of weights.
     """
     if isinstance(n, bool) or not isinstance(n, Integral):
-        raise TypeError(f"n is {n!r}; it must be an integer in 1..64")
+        raise TypeError("n must be an integer in 1..64")
     if not 1 <= n <= 64:
-        raise ValueError(f"n is {n}; it must be in 1..64")
+        raise ValueError("n must be in 1..64")
     top_weights, top_keys, _, _, _ = _native.inspect(q, k, stats=stats, top=int(n), **settings)
     return TopK(top_weights, top_keys)
 
@@ -221,9 +221,10 @@ def gradients(
 
     Other arguments and errors are those of attention. Bits depend neither on threads nor on strides.
     """
-    if (isinstance(wanted, str) or not isinstance(wanted, Collection)
-            or not all(name in Gradients._fields for name in wanted)):
-        raise ValueError(f"wanted is {wanted!r}; it must be a collection of {', '.join(Gradients._fields)}")
+    names = Gradients._fields
+    if isinstance(wanted, str) or not isinstance(wanted, Collection) or not all(
+            isinstance(name, str) and name in names for name in wanted):
+        raise ValueError(f"wanted must be a collection of {', '.join(names)}")
     if (out is None) != (stats is None):
         raise ValueError("out and stats: give both, as attention(…, return_stats=True) returned them, or neither")
     forms = {"q": _form("q", q), "k": _form("k", k), "v": _form("v", v)}

@@ -88,7 +88,8 @@ static bool read_align(PyObject *object, attn_params *params)
             return true;
         }
         PyErr_Format(PyExc_ValueError,
-                     "align is %R; it must be \"top-left\", \"bottom-right\" or an offset", object);
+                     "align is %.80R; it must be \"top-left\", \"bottom-right\" or an offset",
+                     object);
         return false;
     }
     params->alignment = ATTN_ALIGN_OFFSET;
@@ -113,12 +114,18 @@ static bool read_side(PyObject *pair, Py_ssize_t place, int64_t *side)
 
 static bool read_window(PyObject *object, attn_params *params)
 {
-    if ((PyTuple_Check(object) || PyList_Check(object)) && PySequence_Size(object) == 2)
-        return read_side(object, 0, &params->window_left) &&
-               read_side(object, 1, &params->window_right);
+    if (PyTuple_Check(object) || PyList_Check(object)) {
+        Py_ssize_t sides = PySequence_Size(object);
+        if (sides == 2)
+            return read_side(object, 0, &params->window_left) &&
+                   read_side(object, 1, &params->window_right);
+        if (sides >= 0)
+            PyErr_Format(PyExc_TypeError, "window has %zd sides; it must be (left, right)", sides);
+        return false;
+    }
     PyErr_Format(PyExc_TypeError,
-                 "window is %R; it must be (left, right): numbers of keys, or None for no limit",
-                 object);
+                 "window is a %R; it must be (left, right): numbers of keys, or None for no limit",
+                 (PyObject *)Py_TYPE(object));
     return false;
 }
 
@@ -130,7 +137,8 @@ static bool read_precision(PyObject *object, attn_params *params)
     else if (is_text && PyUnicode_CompareWithASCIIString(object, "bf16") == 0)
         params->precision = ATTN_PRECISION_BF16;
     else {
-        PyErr_Format(PyExc_ValueError, "precision is %R; it must be \"exact\" or \"bf16\"", object);
+        PyErr_Format(PyExc_ValueError, "precision is %.80R; it must be \"exact\" or \"bf16\"",
+                     is_text ? object : (PyObject *)Py_TYPE(object));
         return false;
     }
     return true;

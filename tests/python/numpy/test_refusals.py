@@ -124,6 +124,9 @@ WRONG_SETTINGS = [
     ("key_lengths", TypeError, 5), ("key_lengths", TypeError, "ab"), ("key_lengths", TypeError, zeros(2)),
     ("key_lengths", ValueError, np.array([[1, 2]])), ("key_lengths", TypeError, np.array([1, 2], ">i8")),
     ("key_lengths", (TypeError, ValueError), np.array([2**63 + 1, 2], "uint64")),
+    ("window", TypeError, np.zeros((3, 2))), ("window", TypeError, ([[1]] * 40)),
+    ("precision", ValueError, np.zeros((2, 2))), ("precision", ValueError, "long" * 10**6),
+    ("align", ValueError, "long" * 10**6),
     ("precision", ValueError, "fast"), ("precision", (TypeError, ValueError), 16),
     ("dropout", ValueError, -0.1), ("dropout", ValueError, 1.5), ("dropout", ValueError, np.nan),
     ("dropout", TypeError, "x"),
@@ -207,7 +210,8 @@ def test_decode_refuses_what_it_does_not_do():
 
 @pytest.mark.parametrize("kind, n", ((ValueError, 0), (ValueError, -1), (ValueError, 65), (ValueError, 2**70),
                                      (ValueError, np.int32(65)), (TypeError, 1.5), (TypeError, "8"), (TypeError, None),
-                                     (TypeError, True), (TypeError, np.float32(2))))
+                                     (TypeError, True), (TypeError, np.float32(2)), (ValueError, 10**5000)),
+                         ids=lambda value: str(value)[:9] if not isinstance(value, int) or value < 2**80 else "10**5000")
 def test_topk_of_a_wrong_number(kind, n):
     with pytest.raises(kind, match=r"^n\b"):
         attn.topk(INPUTS["q"], INPUTS["k"], n)
@@ -241,7 +245,7 @@ def test_weights_into_a_wrong_output(kind, out):
 @pytest.mark.parametrize("name, kind, settings", (
     ("wanted", ValueError, dict(wanted=["q", "x"])), ("wanted", ValueError, dict(wanted="q")),
     ("wanted", ValueError, dict(wanted=None)), ("wanted", ValueError, dict(wanted=[["q"]])),
-    ("mask", ValueError, dict(wanted=["mask"])),
+    ("wanted", ValueError, dict(wanted=np.zeros((3, 3)))), ("mask", ValueError, dict(wanted=["mask"])),
     ("sinks", ValueError, dict(wanted=["sinks"])),
     ("mask", ValueError, dict(wanted=["mask"], mask=np.ones((7, 9), bool))),
     ("mask", TypeError, dict(wanted=["mask"], mask=zeros(7, 9, dtype="int32"))),
