@@ -74,8 +74,14 @@ def _inspect(q: Tensor, k: Tensor, stats: Tensor | None, top: int, entropy: bool
     return _or_nothing(q, kernels.inspect(q, k, stats, top, entropy, maximum, received, settings))
 
 
+def _check_wanted(wanted: Sequence[bool]) -> None:
+    if len(wanted) != 5:
+        raise ValueError(f"wanted must have 5 flags, for q, k, v, mask and sinks, not {len(wanted)}")
+
+
 def _backward(d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, stats: Tensor, wanted: Sequence[bool],
               *arguments: Any) -> tuple[Tensor, ...]:
+    _check_wanted(wanted)
     settings = kernels.native_settings(*arguments)
     return _or_nothing(q, kernels.backward(d_out, q, k, v, out, stats, wanted, settings))
 
@@ -105,8 +111,26 @@ def _fake_inspect(q: Tensor, k: Tensor, stats: Tensor | None, top: int, entropy:
 
 def _fake_backward(d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, stats: Tensor, wanted: Sequence[bool],
                    mask: Tensor | None = None, sinks: Tensor | None = None, *arguments: Any) -> tuple[Tensor, ...]:
-    return _or_nothing(q, [torch.empty_like(tensor) if tensor is not None and want else None
-                           for tensor, want in zip((q, k, v, mask, sinks), wanted)])
+    _check_wanted(wanted)
+    gradients = [torch.empty_like(tensor) if want else None for tensor, want in zip((q, k, v), wanted)]
+    gradients += [tensor.new_empty(tensor.shape) if tensor is not None and want else None
+                  for tensor, want in zip((mask, sinks), wanted[3:])]
+    return _or_nothing(q, gradients)
+
+
+def _fake_on_one_device(fake: Callable[..., Any], place_of_q: int) -> Callable[..., Any]:
+    """One tensor without memory (of the meta device) among others sends the call here: what it gives has q's device,
+    and would be memory that nobody has written."""
+
+    @functools.wraps(fake)
+    def run(*inputs: Any) -> Any:
+        device = inputs[place_of_q].device
+        for value in inputs:
+            if isinstance(value, Tensor) and value.device != device and device.type != "meta":
+                raise ValueError(f"tensors must be on one device: q is on {device}, another on {value.device}")
+        return fake(*inputs)
+
+    return run
 
 
 def _autograd_kernel(name: str, on_cpu: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,5 +179,5 @@ def register() -> None:
         operator = f"attn::{name}"
         torch.library.define(operator, _SCHEMAS[name], tags=(torch.Tag.pt2_compliant_tag,))
         torch.library.impl(operator, "cpu", on_cpu)
-        torch.library.register_fake(operator, fake)
+        torch.library.register_fake(operator, _fake_on_one_device(fake, 1 if name == "backward" else 0))
         _LIBRARY.impl(name, _autograd_kernel(name, on_cpu), "Autograd", with_keyset=True)

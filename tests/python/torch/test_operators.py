@@ -72,6 +72,47 @@ def test_opcheck_others(dtype):
                               (torch.randn_like(out), q, k, v, out, stats, wanted, *others))
 
 
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_gradients_of_turned_tensors_lie_as_promised(device):
+    """Without numbers they have the strides that those with numbers have: compiled programs count on them."""
+    q, k, v, mask = (tensor.detach().mT.contiguous().mT for tensor in (*inputs(), normal(4, 5, 7)))
+    sinks = torch.rand(8)[::2]
+    out, stats = operators.forward(q, k, v, mask, sinks)
+    given = (out, q, k, v, out, stats, [True] * 5, mask, sinks)
+    moved = [value.to(device) if isinstance(value, torch.Tensor) else value for value in given]
+    found = operators.backward(*moved)
+    assert [gradient.stride() for gradient in found] == [
+        *(tensor.stride() for tensor in (q, k, v)), (35, 7, 1), (1,)]
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("flags", [0, 1, 4, 6])
+def test_backward_wants_five_flags(device, flags):
+    q, k, v = (tensor.detach().to(device) for tensor in inputs())
+    out, stats = operators.forward(q, k, v)
+    with pytest.raises(ValueError, match="^wanted must have 5 flags"):
+        operators.backward(out, q, k, v, out, stats, [True] * flags)
+
+
+@pytest.mark.parametrize("changed", ["k", "v", "mask", "sinks", "alibi_slopes", "key_lengths", "dropout_seed"])
+def test_one_meta_tensor_among_others(changed):
+    """It sends the call to what makes results without numbers: on the CPU they would be anything."""
+    q, k, v = (tensor.detach() for tensor in inputs())
+    given = {"q": q, "k": k, "v": v, "mask": torch.zeros(1, 1), "sinks": torch.zeros(4),
+             "alibi_slopes": torch.zeros(4), "key_lengths": torch.tensor([1, 1]), "dropout": 0.5,
+             "dropout_seed": torch.tensor(1)}
+    operators.forward(**given)
+    given[changed] = given[changed].to("meta")
+    with pytest.raises(ValueError, match="device"):
+        operators.forward(**given)
+
+
+def test_vmap_over_nothing():
+    q, k, v = (tensor.detach() for tensor in inputs())
+    nothing = torch.vmap(operators.forward, in_dims=(-1, None, None))(q.new_zeros(*q.shape, 0), k, v)
+    assert [part.shape for part in nothing] == [(0, *part.shape) for part in operators.forward(q, k, v)]
+
+
 def fixed_sinks(values):
     return values[0], values[1].detach(), *values[2:]
 
