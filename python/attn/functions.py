@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, SupportsIndex, TypeAlias, Unpack
 
 import numpy
 

@@ -239,12 +239,17 @@ def test_threads_follow_pytorch(monkeypatch):
     ({"mask": torch.ones(33, 40, dtype=torch.bool, device="meta")}, ValueError, "mask"),
     ({"align": "left"}, ValueError, "align"),
     ({"window": (1, 2, 3)}, ValueError, "window"),
+    ({"window": 5}, ValueError, "window"),
+    ({"window": torch.zeros(3, 2)}, ValueError, "window"),
+    ({"soft_cap": 1e-50}, ValueError, "soft_cap"),
     ({"scale": math.nan}, ValueError, "scale"),
     ({"soft_cap": -1.0}, ValueError, "soft_cap"),
     ({"sinks": torch.zeros(3)}, ValueError, "sinks"),
     ({"alibi_slopes": torch.zeros(3)}, ValueError, "alibi_slopes"),
     ({"key_lengths": [1, 41]}, ValueError, "key_lengths"),
     ({"key_lengths": [1]}, ValueError, "key_lengths"),
+    ({"key_lengths": [1.5, 2]}, TypeError, "key_lengths"),
+    ({"key_lengths": ["1", 2]}, TypeError, "key_lengths"),
     ({"dropout": 1.5}, ValueError, "dropout"),
 ])
 def test_errors(changed, kind, name):
