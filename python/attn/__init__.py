@@ -68,4 +68,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    # Without _MODULES, until they are imported: help(attn) asks for all names, and must not load what may be missing.
+    return sorted({*globals(), *__all__})

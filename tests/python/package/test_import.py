@@ -42,6 +42,16 @@ def test_without_pytorch_it_is_as_good() -> None:
     assert run(without + "try: import attn.torch\nexcept ImportError: print('no')") == "no"
 
 
+@pytest.mark.parametrize("missing", (True, False))
+def test_help_loads_no_library(missing: bool) -> None:
+    program = "for name in ('torch', 'transformers'): sys.modules[name] = None\n" if missing else ""
+    program = f"import pydoc, sys\n{program}import attn; text = pydoc.plaintext.document(attn)\n"
+    program += "print('look(' in text, *[name for name in ('torch', 'transformers') if sys.modules.get(name)])"
+    assert run(program) == "True"
+    everything = "from attn import *; import sys; print(callable(look), *{'torch', 'transformers'} & {*sys.modules})"
+    assert run(everything) == "True"
+
+
 def test_names_that_it_exports_are_there() -> None:
     program = "import attn; print(*[n for n in attn.__all__ if n != 'look' and not hasattr(attn, n)])"
     assert run(program) == ""
