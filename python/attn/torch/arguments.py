@@ -48,8 +48,8 @@ def check_types(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) 
         if tensor.dtype is not dtype:
             raise TypeError(f"{name} must be {type_name(dtype)} as query is, not {type_name(tensor.dtype)}")
     if mask is not None and mask.dtype not in (torch.bool, torch.float32, dtype):
-        raise TypeError(f"attn_mask must be bool, float32 or {type_name(dtype)} as query is, not "
-                        f"{type_name(mask.dtype)}")
+        taken = "bool or" if dtype is torch.float32 else "bool, float32 or"
+        raise TypeError(f"attn_mask must be {taken} {type_name(dtype)} as query is, not {type_name(mask.dtype)}")
 
 
 def check_integer(name: str, value: Any) -> Any:

@@ -48,7 +48,7 @@ def fit(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
         key, value = group_heads(query, key, value)
     lead, key_heads = leading_shape(query, key, value, grouped)
     if mask is not None and mask.dim() > len(lead) + 2:
-        raise ValueError(f"mask must have at most the {len(lead) + 2} axes of the scores, not {mask.dim()}")
+        raise ValueError(f"attn_mask must have at most the {len(lead) + 2} axes of the scores, not {mask.dim()}")
     key_lead = [*lead[:-1], key_heads] if lead else []
     query, key, value = _expand(query, lead), _expand(key, key_lead), _expand(value, key_lead)
     if len(lead) > 2:
@@ -69,7 +69,7 @@ def _fold_mask(mask: Tensor, lead: list[int]) -> Tensor:
         try:
             mask = mask.expand(*lead[:-1], *mask.shape[-3:])
         except RuntimeError:
-            raise ValueError(f"mask must broadcast to the leading axes {lead}, not {list(mask.shape[:-2])}") from None
+            raise ValueError(f"attn_mask must broadcast to the leading axes {lead}, not {list(mask.shape[:-2])}") from None
     return mask.flatten(0, -4)
 
 
@@ -93,4 +93,4 @@ def check_lengths(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 def _check_mask_lengths(shape: Size, queries: int, keys: int) -> None:
     for axis, size, name in ((-1, keys, "keys"), (-2, queries, "queries")):
         if len(shape) >= -axis and shape[axis] != 1 and shape[axis] != size:
-            raise ValueError(f"mask must have 1 or {size} {name}, not {shape[axis]}")
+            raise ValueError(f"attn_mask must have 1 or {size} {name}, not {shape[axis]}")

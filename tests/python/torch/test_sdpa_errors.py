@@ -1,6 +1,7 @@
 """PyTorch's cases of invalid inputs. PyTorch raises RuntimeError for most of them, libattn's function ValueError or
 TypeError (the first row of the table in test_sdpa_differences.py), and its message names the argument."""
 import os
+import re
 
 import pytest
 
@@ -46,19 +47,26 @@ INVALID = {
         "key|query|enable_gqa",
     ),
     "fewer-query-heads": ({"query": normal(2, 4, 4, 16), "enable_gqa": True}, "key|query|enable_gqa"),
-    "mask-keys": ({"attn_mask": normal(4, 5)}, "mask"),
-    "mask-queries": ({"attn_mask": normal(3, 6)}, "mask"),
-    "mask-heads": ({"attn_mask": normal(7, 4, 6)}, "mask"),
-    "mask-batch": ({"attn_mask": normal(3, 1, 4, 6)}, "mask"),
-    "mask-of-five-axes": ({"attn_mask": normal(2, 2, 8, 4, 6)}, "mask"),
-    "mask-of-integers": ({"attn_mask": torch.ones(4, 6, dtype=torch.int64)}, "mask"),
-    "mask-of-bytes": ({"attn_mask": torch.ones(4, 6, dtype=torch.uint8)}, "mask"),
-    "complex-mask": ({"attn_mask": normal(4, 6, dtype=torch.complex64)}, "mask"),
-    "wider-mask": ({"attn_mask": normal(4, 6, dtype=torch.float64)}, "mask"),
-    "list-as-mask": ({"attn_mask": [[True] * 6] * 4}, "mask"),
-    "dropout-below-0": ({"dropout_p": -0.1}, "dropout"),
-    "dropout-above-1": ({"dropout_p": 1.5}, "dropout"),
-    "dropout-is-no-number": ({"dropout_p": "half"}, "dropout"),
+    "mask-keys": ({"attn_mask": normal(4, 5)}, "attn_mask"),
+    "mask-queries": ({"attn_mask": normal(3, 6)}, "attn_mask"),
+    "mask-heads": ({"attn_mask": normal(7, 4, 6)}, "attn_mask"),
+    "mask-batch": ({"attn_mask": normal(3, 1, 4, 6)}, "attn_mask"),
+    "mask-of-five-axes": ({"attn_mask": normal(2, 2, 8, 4, 6)}, "attn_mask"),
+    "mask-of-integers": ({"attn_mask": torch.ones(4, 6, dtype=torch.int64)}, "attn_mask"),
+    "mask-of-bytes": ({"attn_mask": torch.ones(4, 6, dtype=torch.uint8)}, "attn_mask"),
+    "complex-mask": ({"attn_mask": normal(4, 6, dtype=torch.complex64)}, "attn_mask"),
+    "wider-mask": (
+        {"attn_mask": normal(4, 6, dtype=torch.float64)},
+        "attn_mask must be bool or float32 as query is, not float64",
+    ),
+    "wider-mask-of-halves": (
+        {name: normal(2, 8, 4, 16, dtype=torch.float16) for name in USUAL} | {"attn_mask": normal(4, 4).double()},
+        "attn_mask must be bool, float32 or float16 as query is, not float64",
+    ),
+    "list-as-mask": ({"attn_mask": [[True] * 6] * 4}, "attn_mask"),
+    "dropout-below-0": ({"dropout_p": -0.1}, "dropout_p"),
+    "dropout-above-1": ({"dropout_p": 1.5}, "dropout_p"),
+    "dropout-is-no-number": ({"dropout_p": "half"}, "dropout_p"),
     "scale-is-no-number": ({"scale": "large"}, "scale"),
     "no-query": ({"query": None}, "query"),
     "list-as-query": ({"query": [[1.0]]}, "query"),
@@ -81,7 +89,8 @@ def test_invalid_inputs(attention, name, train):
         attention(**arguments)
     message = str(error.value)
     if ERRORS == (ValueError, TypeError):
-        assert any(word in message for word in named.split("|")), message
+        # The whole name, as the caller wrote it: attn_mask, and not mask.
+        assert re.search(rf"\b({named})\b", message), message
         assert "\n" not in message.strip(), message
 
 
