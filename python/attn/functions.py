@@ -57,7 +57,7 @@ class TopK(NamedTuple):
 class Gradients(NamedTuple):
     """The gradients that were wanted, None for the others.
 
-    q, k, v [as q, k, v]  of the type of q, k, v
+    q, k, v [as q, k, v]  of the type of q, k, v; float32 where that is bfloat16
     mask    [as mask]     float32 (float64), summed along the axes on which the mask has size 1
     sinks   [H]           float32 (float64)
     """
@@ -259,6 +259,9 @@ def _form(name: str, array: Any) -> _Form:
         else:
             seen = numpy.asarray(memoryview(array))
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        # PyTorch's and JAX's bfloat16, which NumPy has not: attn reads it, and the gradient is float32.
+        if str(getattr(array, "dtype", "")).endswith("bfloat16") and isinstance(getattr(array, "shape", None), tuple):
+            return _Form(tuple(array.shape), numpy.dtype("float32"))
         raise TypeError(f"{name}: NumPy cannot see this {type(array).__name__} as an array: {error}") from error
     return _Form(seen.shape, seen.dtype)
 

@@ -141,6 +141,19 @@ def test_tensors_of_pytorch():
 
 
 @needs_pytorch
+def test_gradients_of_bfloat16_are_float32():
+    torch = pytest.importorskip("torch")
+    arrays = [torch.from_numpy(array).bfloat16() for array in (Q[..., :6], Q, K, V)]
+    mask = torch.zeros(7, 9, dtype=torch.bfloat16)
+    got = attn.gradients(*arrays, wanted=("q", "k", "v", "mask"), mask=mask)
+    want = attn.gradients(*[array.float() for array in arrays], wanted=("q", "k", "v", "mask"), mask=mask.float())
+    for one, other in zip(got[:4], want):
+        assert one.dtype == np.float32 and one.tobytes() == other.tobytes()
+    with pytest.raises(ValueError, match="^q requires a gradient"):
+        attn.gradients(arrays[0], arrays[1].clone().requires_grad_(), *arrays[2:])
+
+
+@needs_pytorch
 def test_what_pytorch_has_and_attn_does_not_take():
     torch = pytest.importorskip("torch")
     q, k, v = (torch.from_numpy(array) for array in (Q, K, V))
