@@ -100,12 +100,14 @@ def attention(
     setting excludes has weight exactly 0, and NaN in its k and v reaches nothing. A query that keeps no key gives 0.
 
     mask          bool: True keeps a key, False excludes it; or floating: added to the scores, −inf excludes. Of 0 to 4
-                  axes, which line up with [B, H, Lq, Lk] from the last one on, each of that size or 1. A floating mask
-                  is float32, float16 or bfloat16, with float64 arrays also float64
+                  axes, which line up with [B, H, Lq, Lk] from the last one on, each of that size or 1: one of padded
+                  keys, [B, Lk], is given as mask[:, None, None]. A floating mask is float32, float16 or bfloat16, with
+                  float64 arrays also float64
     causal        query i keeps the keys j ≤ i + offset
     align         where queries stand among the keys: the offset itself, "top-left" (0: query i at key i), or
                   "bottom-right" (Lk − Lq: the last query at the last key, as with a cache)
-    window        (left, right): query i keeps the keys i + offset − left … i + offset + right; None for no limit
+    window        (left, right): query i keeps the keys i + offset − left … i + offset + right; None, and not −1, for no
+                  limit on that side
     scale         None: 1/√d; any other number as it is
     soft_cap      0: none
     sinks         [H] floating: one more logit a head in the softmax's denominator, without a value

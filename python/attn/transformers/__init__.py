@@ -20,8 +20,9 @@ Where it differs from "eager":
   - Models whose attention is more than scores, a bias, a soft cap and a sink (sparse indices, sinks of each query)
     are refused with a ValueError where Transformers tells of it.
 
-Models that do not ask Transformers' AttentionInterface for their attention (Falcon, BLOOM, MPT, GPT-Neo, MPNet) do not
-know the name; attn.torch.use() serves those of them that call PyTorch's function.
+Models that do not ask Transformers' AttentionInterface for their attention do not know the name: Falcon and GPT-Neo end
+in a KeyError, BLOOM and MPNet go on with attention of their own. attn.torch.use() serves those of them that call
+PyTorch's function (Falcon on "sdpa").
 
 Needs Transformers 5.4 or later. Tested with 5.24, and before with 5.12 and 5.4, in which T5 did not ask either.
 """
