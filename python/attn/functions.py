@@ -174,9 +174,10 @@ def topk(q: Array, k: Array, n: SupportsIndex = 8, *, stats: Array | None = None
     """
     if isinstance(n, bool) or not isinstance(n, Integral):
         raise TypeError("n must be an integer in 1..64")
-    if not 1 <= n <= 64:
+    top = int(n)
+    if not 1 <= top <= 64:
         raise ValueError("n must be in 1..64")
-    top_weights, top_keys, _, _, _ = _native.inspect(q, k, stats=stats, top=int(n), **settings)
+    top_weights, top_keys, _, _, _ = _native.inspect(q, k, stats=stats, top=top, **settings)
     return TopK(top_weights, top_keys)
 
 
