@@ -73,8 +73,16 @@ class TapReporter:
 
 
 def version(text):
-    """The numbers at its beginning, which can be compared: (2, 10, 1) of "2.10.1+cpu"."""
-    return tuple(int(number) for number in re.match(r"[\d.]*\d", text)[0].split("."))
+    """Its first numbers, which can be compared: (2, 10, 1) of "2.10.1+cpu"."""
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
+
+
+def installed_version(name):
+    """As text; "unknown" of what no installer put there."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def reasons():
@@ -84,8 +92,8 @@ def reasons():
     for name, least in (need.split(">=") for library in ("torch", "transformers") for need in extras[library]):
         if not importlib.util.find_spec(name):
             found[name] = f"{name} is not installed"
-        elif version(installed := importlib.metadata.version(name)) < version(least):
-            found[name] = f"{name} {installed} is older than {least}"
+        elif version(installed := installed_version(name)) < version(least):
+            found[name] = f"{name} must be {least} or newer; its version is {installed}"
     return found
 
 
