@@ -96,7 +96,7 @@ static bool read_align(PyObject *object, attn_params *params)
     return settings_read_integer(object, "align", &params->offset);
 }
 
-/* One side of a window: a borrowed number, or None. */
+/* One side of a window: a number of keys, or None. */
 static bool read_side(PyObject *pair, Py_ssize_t place, int64_t *side)
 {
     PyObject *object = PySequence_GetItem(pair, place);
@@ -137,7 +137,8 @@ static bool read_precision(PyObject *object, attn_params *params)
     else if (is_text && PyUnicode_CompareWithASCIIString(object, "bf16") == 0)
         params->precision = ATTN_PRECISION_BF16;
     else {
-        PyErr_Format(PyExc_ValueError, "precision is %.80R; it must be \"exact\" or \"bf16\"",
+        PyErr_Format(is_text ? PyExc_ValueError : PyExc_TypeError,
+                     "precision is %.80R; it must be \"exact\" or \"bf16\"",
                      is_text ? object : (PyObject *)Py_TYPE(object));
         return false;
     }
@@ -153,8 +154,11 @@ static bool read_seed(PyObject *object, uint64_t *seed)
         if (!PyErr_Occurred())
             return true;
     }
-    if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_OverflowError))
-        PyErr_SetString(PyExc_ValueError, "dropout_seed must be an integer in 0..2**64 - 1");
+    PyObject *kind = PyErr_ExceptionMatches(PyExc_TypeError)       ? PyExc_TypeError
+                     : PyErr_ExceptionMatches(PyExc_OverflowError) ? PyExc_ValueError
+                                                                   : NULL;
+    if (kind)
+        PyErr_SetString(kind, "dropout_seed must be an integer in 0..2**64 - 1");
     return false;
 }
 
