@@ -33,7 +33,7 @@ Array = Any
 class Settings(TypedDict, total=False):
     mask: Array | None
     causal: bool
-    align: int | str
+    align: int | Literal["top-left", "bottom-right"]
     window: tuple[int | None, int | None] | None
     scale: float | None
     soft_cap: float

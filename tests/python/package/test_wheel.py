@@ -64,11 +64,44 @@ def test_it_is_small(wheel: zipfile.ZipFile) -> None:
     assert Path(WHEEL).stat().st_size <= 2_000_000
 
 
+def mypy(folder: Path, *what: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, *what],
+                          cwd=folder, capture_output=True, text=True)  # fmt: skip
+
+
+USED_RIGHT = """
+import numpy
+import attn
+
+x = numpy.ones((2, 3, 4), numpy.float32)
+out = attn.attention(x, x, x, mask=x > 0, causal=True, align="bottom-right", window=(1, None), key_lengths=[3])
+top: attn.TopK = attn.topk(x, x, 2, causal=True)
+d: attn.Gradients = attn.gradients(x, x, x, x, wanted=("q",), scale=0.5)
+words: list[str] = attn.look(None, None, "text").words
+"""
+USED_WRONG = {
+    "attn.attention(x, x, x, causal=1.5)": "arg-type",
+    "attn.weights(x, x, windows=(1, 1))": "call-arg",
+    "attn.decode(x, x, x, align='left')": "arg-type",
+    "attn.topk(x, [1.0], 2)": "arg-type",
+}
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed")
+def test_what_users_write_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "used.py").write_text(USED_RIGHT + "".join(f"{call}\n" for call in USED_WRONG))
+    done = mypy(tmp_path, "used.py")
+    first = USED_RIGHT.count("\n") + 1
+    found = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert len(found) == len(USED_WRONG), done.stdout + done.stderr
+    for number, (line, code) in enumerate(zip(found, USED_WRONG.values()), first):
+        assert line.startswith(f"used.py:{number}: ") and line.endswith(f"[{code}]"), line
+
+
 @pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed")
 def test_types_of_the_installed_package_are_sound(tmp_path: Path) -> None:
     what = ["-p", "attn"]
     if not importlib.util.find_spec("transformers"):
         what = ["-m", "attn", "-m", "attn.functions"]
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, *what],
-                          cwd=tmp_path, capture_output=True, text=True)  # fmt: skip
+    done = mypy(tmp_path, *what)
     assert done.returncode == 0, done.stdout + done.stderr
