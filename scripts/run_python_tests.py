@@ -22,6 +22,11 @@ PROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
 NEEDS = {"torch": ["torch"], "transformers": ["torch", "transformers"]}
 
 
+def one_line(text):
+    """Without what TAP takes for the begin of a directive."""
+    return " ".join(text.replace("#", "").split())
+
+
 class TapReporter:
     """Writes TAP to `out`."""
 
@@ -36,7 +41,7 @@ class TapReporter:
     def add(self, passed, report, remark=""):
         self.results += 1
         self.failed = self.failed or not passed
-        name = (report.nodeid.replace("#", "") or "collection").replace("\n", " ")
+        name = one_line(report.nodeid) or "collection"
         self.say("ok" if passed else "not ok", self.results, "-", name + remark)
         if not passed:
             texts = [report.longreprtext] + [f"{title}:\n{text}" for title, text in report.sections]
@@ -57,7 +62,7 @@ class TapReporter:
 
     def pytest_runtest_logreport(self, report):
         if hasattr(report, "wasxfail"):
-            self.add(True, report, f" ({report.wasxfail})" if report.wasxfail else "")
+            self.add(True, report, f" ({one_line(report.wasxfail)})" if report.wasxfail else "")
         elif report.skipped:
             self.skip(report)
         elif report.failed:
@@ -107,6 +112,8 @@ def main(arguments):
         print(f"1..{len(files)}")
         return 0 if files else 1
     sys.modules.update(dict.fromkeys(unusable))  # None: to import them is an ImportError
+    # What a failure says may be no text of the locale's, nor of any.
+    sys.stdout.reconfigure(errors="backslashreplace")
     reporter = TapReporter(sys.stdout)
     # pytest needs its own reporter to explain failures, but what that prints is not wanted.
     sys.stdout = io.StringIO()

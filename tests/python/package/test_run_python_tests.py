@@ -63,6 +63,19 @@ def test_better_than_thought(): pass
         assert told in output, output
 
 
+def test_hostile_texts(tmp_path: Path) -> None:
+    text = """
+import pytest
+@pytest.mark.xfail(reason="known # SKIP it\\nnot ok 7 - made up")
+def test_known(): assert False
+def test_no_text(): raise ValueError("\\udcff \\u2028 \\r not ok 8 - made up \\x00")
+"""
+    status, report, output = run(tmp_path, a=text)
+    assert status == 1 and report.passed == 1 and not report.skips, output
+    assert len(report.failures) == 1 and "test_no_text" in report.failures[0], output
+    assert "\\udcff" in output and "1..2" in output
+
+
 def test_a_file_that_cannot_be_read_fails(tmp_path: Path) -> None:
     status, report, output = run(tmp_path, a="import absent\n", b="def test_good(): pass\n")
     assert status != 0 and len(report.failures) == 1 and "test_a.py" in report.failures[0], output
