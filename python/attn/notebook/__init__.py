@@ -52,7 +52,7 @@ class Look:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the page. The file is there whole or, where that fails (OSError), as it was before."""
         target = Path(path)
-        staged = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        staged = target.with_name(f".attn-{secrets.token_hex(8)}")  # names may be as long as they can
         try:
             with open(staged, "x", encoding="utf-8", newline="\n") as file:
                 file.write(self.page)

@@ -226,6 +226,9 @@ def test_save_writes_the_page_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     look.save(path)
     assert path.read_text(encoding="utf-8") == look.page
     look.save(str(path))
+    longest = tmp_path / ("n" * 250 + ".html")  # 255 bytes, the most that file systems take
+    look.save(longest)
+    longest.unlink()
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("no room")))
     with pytest.raises(OSError, match="no room"):
         look.save(path)
