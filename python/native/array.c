@@ -1,7 +1,5 @@
 #include "array.h"
 
-#include <string.h>
-
 #include "exchange.h"
 
 static bool refuse_type(const char *name, const char *held)
@@ -197,25 +195,6 @@ static bool read_dlpack(struct array *array, const struct dlpack_tensor *tensor)
     return true;
 }
 
-/* What its library said becomes a ValueError that names the argument, of one line. */
-static bool refuse_borrowed(const char *name)
-{
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *text = value ? PyObject_Str(value) : NULL;
-    PyObject *lines = text ? PyUnicode_Splitlines(text, 0) : NULL;
-    PyObject *first = lines && PyList_Size(lines) > 0 ? PyList_GetItem(lines, 0) : NULL;
-    PyErr_Clear();
-    PyErr_Format(PyExc_ValueError, "%s must be a plain array in the CPU's memory: %V", name, first,
-                 "its library does not show its memory");
-    Py_XDECREF(lines);
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    return false;
-}
-
 /* PyTorch negates some views only when they are read, and DLPack does not know that. */
 static bool check_sign(const struct array *array, PyObject *object)
 {
@@ -241,6 +220,27 @@ static bool check_sign(const struct array *array, PyObject *object)
         PyErr_Format(PyExc_ValueError, "%s is a negated view; pass %s.resolve_neg()", array->name,
                      array->name);
     return negated == 0;
+}
+
+/* What its library said becomes a ValueError that names the argument, of one line. */
+static bool refuse_borrowed(const char *name)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return false;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    PyObject *lines = text ? PyUnicode_Splitlines(text, 0) : NULL;
+    PyObject *first = lines && PyList_Size(lines) > 0 ? PyList_GetItem(lines, 0) : NULL;
+    PyErr_Clear();
+    PyErr_Format(PyExc_ValueError, "%s must be a plain array in the CPU's memory: %V", name, first,
+                 "its library does not show its memory");
+    Py_XDECREF(lines);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return false;
 }
 
 static bool open_borrowed(struct array *array, PyObject *object)
@@ -298,7 +298,7 @@ static bool open_capsule(struct array *array, PyObject *capsule)
 
 static bool open_dlpack(struct array *array, PyObject *object)
 {
-    PyObject *capsule = ask_for_capsule(object);
+    PyObject *capsule = check_sign(array, object) ? ask_for_capsule(object) : NULL;
     if (!capsule)
         return false;
     bool opened = open_capsule(array, capsule);

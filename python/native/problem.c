@@ -43,8 +43,8 @@ static bool open_all(struct problem *problem, PyObject *const *arguments, int co
 {
     /* Whether gradients may be lost is a setting, and must be known before the arrays are looked
      * at; the other settings depend on the shape of q. */
-    int detach = given[KEYWORD_DETACH] ? PyObject_IsTrue(given[KEYWORD_DETACH]) : 0;
-    if (detach < 0)
+    int detach = 0;
+    if (given[KEYWORD_DETACH] && !settings_read_truth(given[KEYWORD_DETACH], "detach", &detach))
         return false;
     problem->settings.detach = detach;
     for (int i = 0; i < count; i++)

@@ -69,7 +69,7 @@ def native_settings(mask: Tensor | None = None, sinks: Tensor | None = None, ali
     if soft_cap:
         settings["soft_cap"] = soft_cap
     if dropout:
-        if dropout_seed is None:
+        if dropout_seed is None or dropout_seed.dtype is not torch.int64 or dropout_seed.dim() != 0:
             raise ValueError("dropout_seed must be given with dropout: an int64 tensor without axes")
         settings["dropout"] = dropout
         settings["dropout_seed"] = int(dropout_seed.item()) & _SEED_BITS

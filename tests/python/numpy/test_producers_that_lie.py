@@ -1,4 +1,6 @@
 """What a producer of DLPack says of its memory may be wrong: a call then ends in an error, and never in a crash."""
+import ctypes
+
 import numpy as np
 import pytest
 from dlpack_producer import Producer
@@ -47,3 +49,24 @@ def test_more_numbers_than_addresses(name):
     with pytest.raises(MemoryError):
         attn.attention(q, one, one, **{name: setting})
     assert q.released == 1
+
+
+def test_a_view_that_is_negated_when_it_is_read():
+    """As PyTorch's are: DLPack hands out the numbers before that."""
+    class Negated(Producer):
+        def is_neg(self):
+            return True
+
+    with pytest.raises(ValueError, match="^v is a negated view"):
+        attn.attention(ARRAY, ARRAY, Negated(ARRAY))
+
+
+def test_shapes_that_are_none():
+    """No shape at all, a negative size, and more elements than memory has bytes."""
+    nowhere = Producer(ARRAY, shape=ctypes.POINTER(ctypes.c_int64)())
+    negative, large = Producer(ARRAY), Producer(ARRAY, without_strides=True)
+    negative.shape[2] = -4
+    large.shape[0] = large.shape[1] = large.shape[2] = TOO_MANY
+    for producer in (nowhere, negative, large):
+        with pytest.raises(ValueError, match="^q .*shape"):
+            attn.attention(producer, ARRAY, ARRAY)
