@@ -111,6 +111,19 @@ def test_padding_sees_nothing() -> None:
         assert distance(rows[real.bool()].sum(-1), torch.ones(int(real.sum()), HEADS)) <= 1e-6
 
 
+def test_weights_are_made_for_those_who_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transformers' hooks wait for hidden states as they wait for attentions."""
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("weights were made")
+
+    monkeypatch.setattr("attn.torch.weights", refuse)
+    model = tiny_model("gpt2", "attn")
+    with torch.no_grad():
+        assert len(model(tokens(), output_hidden_states=True).hidden_states) == LAYERS + 1
+        with pytest.raises(AssertionError, match="weights were made"):
+            model(tokens(), output_attentions=True)
+
+
 def test_bfloat16() -> None:
     model = tiny_model("llama")
     real = real_tokens("left")
