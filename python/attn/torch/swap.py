@@ -1,7 +1,6 @@
 """use(): attn's attention in the place of PyTorch's."""
 import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -42,8 +41,17 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     return _own(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
-@contextlib.contextmanager
-def use() -> Iterator[None]:
+class _Use(contextlib.ContextDecorator):
+    """One that is entered and let go of stays in force, which a generator's would not."""
+
+    def __enter__(self) -> None:
+        _enter()
+
+    def __exit__(self, *error: object) -> None:
+        _leave()
+
+
+def use() -> _Use:
     """Within it, torch.nn.functional.scaled_dot_product_attention is attn's, in every thread of the process:
 
         with attn.torch.use():
@@ -54,12 +62,11 @@ def use() -> Iterator[None]:
     when the last one leaves, PyTorch's is back. Functions of torch.compile notice, and are compiled anew. Code that has
     imported the function by name before keeps what it has, and so do modules that do not call it, as
     torch.nn.MultiheadAttention in inference, whose short way has an attention of its own.
+
+    Also a decorator, @attn.torch.use(). The call alone changes nothing: attn.torch.use().__enter__() does it for the rest
+    of the program.
     """
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
+    return _Use()
 
 
 def _enter() -> None:

@@ -66,6 +66,18 @@ def test_decorator():
         assert F.scaled_dot_product_attention is OWN
 
 
+def test_entered_and_let_go():
+    """Without a with statement nobody holds the context, and it must not end by itself."""
+    attn.torch.use()
+    assert F.scaled_dot_product_attention is OWN
+    attn.torch.use().__enter__()
+    try:
+        assert F.scaled_dot_product_attention is not OWN
+    finally:
+        attn.torch.use().__exit__(None, None, None)
+    assert F.scaled_dot_product_attention is OWN
+
+
 def test_threads():
     """Whoever comes first or goes last, PyTorch's is back in the end."""
     start, wrong = threading.Barrier(8), []
