@@ -96,7 +96,8 @@ attn_context *problem_context(const struct problem *problem)
     return contexts_inside(problem->context);
 }
 
-/* libattn names the fields of its structs; callers here know keywords. */
+/* libattn names the fields of its structs and C's types; callers here know keywords, NumPy's types,
+ * and nothing of the types that are not taken. */
 static PyObject *message_for_python(const char *message)
 {
     static const struct word {
@@ -113,6 +114,11 @@ static PyObject *message_for_python(const char *message)
           {"use attn_forward", "use attention"},
           {"attn_decode", "decode"},
           {" is NULL", " is None"},
+          {", bf16 or i8", " or bf16"},
+          {" bf16", " bfloat16"},
+          {" f16", " float16"},
+          {" f32", " float32"},
+          {" f64", " float64"},
       };
     const char *begin = "";
     for (size_t i = 0; i < sizeof begins / sizeof *begins && !*begin; i++)
