@@ -20,7 +20,8 @@ Settings, of every call (None or the default: not set):
     precision      "exact", or "bf16": bf16 products may be used for bf16 tensors
     dropout        0..1; dropout_seed: 0..2**64 - 1
     threads        0: what set_threads says
-    detach         takes tensors that require a gradient, which is a ValueError otherwise: no result carries it on
+    detach         takes tensors that require a gradient, which is a ValueError otherwise: no result carries it on. The
+                   caller sees to it that none is a negated view
 
 ValueError, TypeError or BufferError name the argument and say what would be right; MemoryError. Calls release the
 GIL, and any number of threads may be in them at once.

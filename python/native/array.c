@@ -195,33 +195,6 @@ static bool read_dlpack(struct array *array, const struct dlpack_tensor *tensor)
     return true;
 }
 
-/* PyTorch negates some views only when they are read, and DLPack does not know that. */
-static bool check_sign(const struct array *array, PyObject *object)
-{
-    static PyObject *is_neg;
-    if (!is_neg && !(is_neg = PyUnicode_InternFromString("is_neg")))
-        return false;
-    PyObject *answer = PyObject_CallMethodObjArgs(object, is_neg, NULL);
-    if (!answer) {
-        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-            return false;
-        /* Other libraries have no such views, and no such method; an error inside of it is one. */
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        bool has = PyObject_HasAttr((PyObject *)Py_TYPE(object), is_neg);
-        PyErr_Restore(type, value, trace);
-        if (!has)
-            PyErr_Clear();
-        return !has;
-    }
-    int negated = PyObject_IsTrue(answer);
-    Py_DECREF(answer);
-    if (negated > 0)
-        PyErr_Format(PyExc_ValueError, "%s is a negated view; pass %s.resolve_neg()", array->name,
-                     array->name);
-    return negated == 0;
-}
-
 /* What its library said becomes a ValueError that names the argument, of one line. */
 static bool refuse_borrowed(const char *name)
 {
@@ -249,7 +222,7 @@ static bool open_borrowed(struct array *array, PyObject *object)
     if (array->exchange->borrow(object, &tensor) != 0)
         return refuse_borrowed(array->name);
     array->writable = true;
-    return check_sign(array, object) && read_dlpack(array, &tensor);
+    return read_dlpack(array, &tensor);
 }
 
 /* object.__dlpack__(max_version=(1, 3)), or without it where the object is of an older version. */
@@ -298,7 +271,7 @@ static bool open_capsule(struct array *array, PyObject *capsule)
 
 static bool open_dlpack(struct array *array, PyObject *object)
 {
-    PyObject *capsule = check_sign(array, object) ? ask_for_capsule(object) : NULL;
+    PyObject *capsule = array_check_sign(object, array->name) ? ask_for_capsule(object) : NULL;
     if (!capsule)
         return false;
     bool opened = open_capsule(array, capsule);
@@ -331,6 +304,31 @@ bool array_open(struct array *array, PyObject *object, const char *name)
         return true;
     array_close(array);
     return false;
+}
+
+bool array_check_sign(PyObject *object, const char *name)
+{
+    static PyObject *is_neg;
+    if (!is_neg && !(is_neg = PyUnicode_InternFromString("is_neg")))
+        return false;
+    PyObject *answer = PyObject_CallMethodObjArgs(object, is_neg, NULL);
+    if (!answer) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+            return false;
+        /* Other libraries have no such views, and no such method; an error inside of it is one. */
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        bool has = PyObject_HasAttr((PyObject *)Py_TYPE(object), is_neg);
+        PyErr_Restore(type, value, trace);
+        if (!has)
+            PyErr_Clear();
+        return !has;
+    }
+    int negated = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    if (negated > 0)
+        PyErr_Format(PyExc_ValueError, "%s is a negated view; pass %s.resolve_neg()", name, name);
+    return negated == 0;
 }
 
 bool array_check_place(const struct array *array)

@@ -49,6 +49,11 @@ bool array_open(struct array *array, PyObject *object, const char *name);
 /* The same for one that is written into: read-only memory is a ValueError. */
 bool array_open_output(struct array *array, PyObject *object, const char *name);
 
+/* Whether the numbers of `object` are those in its memory: PyTorch negates some views only when
+ * they are read, and DLPack does not know that. ValueError where not. What came by a capsule has
+ * been asked already. */
+bool array_check_sign(PyObject *object, const char *name);
+
 /* Whether the object is still where it was. Memory that is lent for the call (dlpack.h) may move by
  * Python code that runs when another argument is read: looked at once more when all are read, it
  * stays. ValueError where it moved. */

@@ -26,8 +26,8 @@ static bool open_results(const struct problem *problem, PyObject *const given[KE
     const attn_tensor *q = &problem->tensors[INPUT_Q], *v = &problem->tensors[INPUT_V];
     int64_t shape[] = {q->shape[0], q->shape[1], q->shape[2], v->shape[3]};
     const struct array *like = &problem->arrays[INPUT_Q];
-    if (!settings_check_gradient(&problem->settings, given[KEYWORD_OUT], "out") ||
-        !settings_check_gradient(&problem->settings, wanted->object, "stats"))
+    if (!settings_check_tensor(&problem->settings, given[KEYWORD_OUT], "out") ||
+        !settings_check_tensor(&problem->settings, wanted->object, "stats"))
         return false;
     if (!result_open(out, given[KEYWORD_OUT], "out", like, q->type, problem->axes, shape))
         return false;
@@ -43,7 +43,8 @@ static PyObject *compute(struct problem *problem, attention_call *call,
     struct wanted_stats wanted = read_stats(given[KEYWORD_STATS]);
     PyObject *answer = NULL;
     if (open_results(problem, given, &wanted, &out, &stats) &&
-        problem_check_places(problem, &out, 1) && array_check_place(&stats.array)) {
+        problem_check_places(problem, &out, 1) &&
+        (problem->settings.detach || array_check_place(&stats.array))) {
         const attn_tensor *inputs = problem->tensors;
         PyThreadState *thread = PyEval_SaveThread();
         attn_status status = call(problem_context(problem), &problem->settings.params,
@@ -138,7 +139,7 @@ static bool open_gradients(const struct problem *problem, PyObject *const given[
                    : i == GRADIENT_SINKS ? 1
                                          : problem->axes;
         static const int64_t unused[ARRAY_MAX_AXES];
-        if (!settings_check_gradient(&problem->settings, object, gradient_names[i].name) ||
+        if (!settings_check_tensor(&problem->settings, object, gradient_names[i].name) ||
             !result_open(&results[i], object, gradient_names[i].name, &problem->arrays[INPUT_Q],
                          ATTN_F32, axes, unused))
             return false;
@@ -182,6 +183,11 @@ PyObject *module_backward(PyObject *module, PyObject *const *arguments, Py_ssize
     if (!keywords_read(given, further, arguments + count, names) ||
         !problem_open(&problem, arguments, count, INPUT_D_OUT + 1, given))
         return NULL;
+    /* The others were seen before forward; this one comes from whatever followed. */
+    if (!array_check_sign(arguments[INPUT_D_OUT], "d_out")) {
+        problem_close(&problem);
+        return NULL;
+    }
     bool done = compute_gradients(&problem, given);
     problem_close(&problem);
     return done ? Py_NewRef(Py_None) : NULL;

@@ -35,7 +35,7 @@ static PyObject *compute_weights(struct problem *problem, PyObject *const given[
     const attn_tensor *q = &problem->tensors[INPUT_Q], *k = &problem->tensors[INPUT_K], *stats;
     int64_t shape[] = {q->shape[0], q->shape[1], q->shape[2], k->shape[2]};
     PyObject *answer = NULL;
-    if (settings_check_gradient(&problem->settings, given[KEYWORD_OUT], "out") &&
+    if (settings_check_tensor(&problem->settings, given[KEYWORD_OUT], "out") &&
         find_stats(problem, given[KEYWORD_STATS], &computed, &stats) &&
         result_open(&weights, given[KEYWORD_OUT], "out", &problem->arrays[INPUT_Q],
                     problem_number_type(problem), problem->axes, shape) &&

@@ -7,7 +7,7 @@ static const char *const names[INPUT_COUNT] = {"q", "k", "v", "out", "stats", "d
 bool problem_open_input(struct problem *problem, enum problem_input input, PyObject *object)
 {
     struct array *array = &problem->arrays[input];
-    if (!settings_check_gradient(&problem->settings, object, names[input]) ||
+    if (!settings_check_tensor(&problem->settings, object, names[input]) ||
         !array_open(array, object, names[input]))
         return false;
     if (input == INPUT_Q && array->axes < 2) {
@@ -27,15 +27,16 @@ bool problem_open_input(struct problem *problem, enum problem_input input, PyObj
     return array_tensor(array, &problem->tensors[input]);
 }
 
-/* Waking a thread takes longer than this many multiply-adds. Bits do not depend on threads. */
-enum { SMALL_PROBLEM = 1 << 17 };
+/* Waking a thread takes longer than this many multiply-adds, and what a row takes beside its keys is
+ * as long as some. Bits do not depend on threads. */
+enum { SMALL_PROBLEM = 1 << 17, ROW_WORK = 1 << 12 };
 
 static bool is_small(const struct problem *problem)
 {
     const int64_t *q = problem->tensors[INPUT_Q].shape;
     double rows = (double)q[0] * (double)q[1] * (double)q[2];
     double keys = (double)problem->tensors[INPUT_K].shape[2];
-    return rows * keys * 2 * (double)q[3] < SMALL_PROBLEM;
+    return rows * (keys * 2 * (double)q[3] + ROW_WORK) < SMALL_PROBLEM;
 }
 
 static bool open_all(struct problem *problem, PyObject *const *arguments, int count,
@@ -83,6 +84,9 @@ void problem_close(struct problem *problem)
 
 bool problem_check_places(const struct problem *problem, const struct result *results, int count)
 {
+    /* Who sees to gradients passes plain tensors and numbers, which run no code of Python's. */
+    if (problem->settings.detach)
+        return true;
     bool placed = array_check_place(&problem->settings.mask);
     for (int i = 0; placed && i < INPUT_COUNT; i++)
         placed = array_check_place(&problem->arrays[i]);

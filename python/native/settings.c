@@ -226,7 +226,7 @@ static bool read_floats(const struct settings *settings, PyObject *object, const
 {
     if (!object)
         return true;
-    if (!settings_check_gradient(settings, object, name))
+    if (!settings_check_tensor(settings, object, name))
         return false;
     *floats = numbers_floats(object, name, heads);
     return *floats;
@@ -239,7 +239,7 @@ bool settings_read(struct settings *settings, PyObject *const given[KEYWORD_COUN
     attn_params_init(&settings->params);
     bool read =
         read_plain(settings, given) &&
-        (!given[KEYWORD_MASK] || (settings_check_gradient(settings, given[KEYWORD_MASK], "mask") &&
+        (!given[KEYWORD_MASK] || (settings_check_tensor(settings, given[KEYWORD_MASK], "mask") &&
                                   read_mask(settings, given[KEYWORD_MASK]))) &&
         read_floats(settings, given[KEYWORD_SINKS], "sinks", heads, &settings->sinks) &&
         read_floats(settings, given[KEYWORD_ALIBI_SLOPES], "alibi_slopes", heads,
@@ -263,7 +263,7 @@ void settings_close(struct settings *settings)
     *settings = (struct settings){0};
 }
 
-bool settings_check_gradient(const struct settings *settings, PyObject *object, const char *name)
+bool settings_check_tensor(const struct settings *settings, PyObject *object, const char *name)
 {
     const struct dlpack_exchange *exchange;
     if (settings->detach || !object)
@@ -277,7 +277,7 @@ bool settings_check_gradient(const struct settings *settings, PyObject *object, 
         bool without = PyErr_ExceptionMatches(PyExc_AttributeError);
         if (without)
             PyErr_Clear();
-        return without;
+        return without && array_check_sign(object, name);
     }
     int truth = PyObject_IsTrue(wanted);
     Py_DECREF(wanted);
@@ -286,5 +286,5 @@ bool settings_check_gradient(const struct settings *settings, PyObject *object, 
             PyExc_ValueError,
             "%s requires a gradient, which is not followed here; call attn.torch.attention, or pass %s.detach()",
             name, name);
-    return truth == 0;
+    return truth == 0 && array_check_sign(object, name);
 }

@@ -35,8 +35,8 @@ bool settings_read_threads(PyObject *object, int *threads);
 void settings_close(struct settings *settings);
 
 /* ValueError for a tensor that requires a gradient, which no result here would carry on and no
- * output would take: without `detach` that would be a silent loss. NULL, which the caller did not
- * give, is allowed. */
-bool settings_check_gradient(const struct settings *settings, PyObject *object, const char *name);
+ * output would take, and for a negated view; with `detach` the caller has seen to both. NULL, which
+ * the caller did not give, is allowed. */
+bool settings_check_tensor(const struct settings *settings, PyObject *object, const char *name);
 
 #endif

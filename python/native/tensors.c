@@ -138,11 +138,15 @@ PyObject *module_attend(PyObject *module, PyObject *const *arguments, Py_ssize_t
     bool wants_stats = arguments[ATTEND_STATS] == Py_True;
     if (causal < 0 || grouped < 0)
         return NULL;
-    for (int i = ATTEND_QUERY; i <= ATTEND_VALUE; i++)
+    static const char *const names[] = {"query", "key", "value", "mask"};
+    if (mask != Py_None && causal)
+        return Py_NewRef(Py_None);
+    for (int i = ATTEND_QUERY; i <= (mask == Py_None ? ATTEND_VALUE : ATTEND_MASK); i++) {
         if (!is_tensor(arguments[i]))
             return Py_NewRef(Py_None);
-    if (mask != Py_None && (!is_tensor(mask) || causal))
-        return Py_NewRef(Py_None);
+        if (!array_check_sign(arguments[i], names[i]))
+            return NULL;
+    }
 
     PyObject *given[KEYWORD_COUNT] = {
         [KEYWORD_MASK] = if_some(mask),

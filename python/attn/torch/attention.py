@@ -17,9 +17,8 @@ from attn.torch.arguments import (
     lengths_tensor,
     renamed,
 )
-from attn.torch.eager import is_plain, is_quiet
+from attn.torch.eager import is_ordinary, is_plain, is_quiet
 
-_PLAIN = (Tensor, torch.nn.Parameter)
 Align = int | Literal["top-left", "bottom-right"]
 Window = tuple[int | None, int | None]
 Precision = Literal["bf16", "exact"]
@@ -144,19 +143,17 @@ def _run_usual(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, s
     """The usual case in little time, or None: libattn is asked at once, and refuses what it cannot take."""
     if not is_quiet() or torch.is_autocast_enabled("cpu"):
         return None
-    if type(query) not in _PLAIN or type(key) not in _PLAIN or type(value) not in _PLAIN:
-        return None
-    for tensor in (mask, sinks, alibi_slopes):
-        if tensor is not None and type(tensor) not in _PLAIN:
-            return None
     try:
+        for tensor in (query, key, value, mask, sinks, alibi_slopes):
+            if tensor is not None and not is_ordinary(tensor):
+                return None
         tensors, numbers = _settings(query, key, alibi_slopes, key_lengths, causal, align, window, scale, soft_cap,
                                      precision)
         if scale is not None and (scale != scale or query.dtype is torch.float64):
             return None
         settings = kernels.native_settings(mask, sinks, *tensors, *numbers)
         return dispatch.run_plain(query, key, value, mask, sinks, settings)
-    except (ValueError, TypeError, BufferError, IndexError):
+    except (AttributeError, ValueError, TypeError, BufferError, IndexError):
         return None
 
 

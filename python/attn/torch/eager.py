@@ -16,6 +16,7 @@ from torch._C import (
 )
 from torch.autograd import forward_ad, profiler
 from torch.compiler import is_compiling
+from torch.nn import Parameter
 from torch.overrides import has_torch_function_variadic
 
 
@@ -36,6 +37,15 @@ _DENSE = _key_sets(
     (DispatchKey.CPU, DispatchKey.AutocastCPU))
 # What a thread has where no mode is active, without and with inference mode.
 _NO_MODE = _key_sets((DispatchKey.BackendSelect, DispatchKey.ADInplaceOrView), (DispatchKey.BackendSelect,))
+
+
+_PLAIN = (Tensor, Parameter)
+
+
+def is_ordinary(tensor: Tensor) -> bool:
+    """Whether it is a Tensor or Parameter, no other subclass, and its numbers are those in its memory. What else libattn
+    cannot take (sparse, meta, …) it refuses by itself."""
+    return type(tensor) in _PLAIN and not tensor.is_neg()
 
 
 def is_quiet() -> bool:

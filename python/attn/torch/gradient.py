@@ -4,7 +4,6 @@ Kept are q, k, v, the settings, the result as it was given out, and two numbers 
 the result that backward reads has 16 bits too, as in PyTorch's own kernels: dQ and dK then have an error about as large
 as their own rounding (docs/accuracy.md, "An o of 16 bits"), and no second copy in float32 is kept.
 """
-import contextlib
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -44,8 +43,10 @@ class _LeanBackward(_SingleLevelFunction):
         # With create_graph the operator is asked, which refuses a second derivative; and so it is for a d_out that
         # libattn refuses, without memory of its own or negated.
         if not torch.is_grad_enabled() and type(d_out) is Tensor and is_quiet():
-            with contextlib.suppress(ValueError):
+            try:
                 return (*kernels.backward(d_out, q, k, v, out, stats, wanted, ctx.settings)[:3], *_NONE[3:])
+            except ValueError:
+                pass
         arguments = kernels.operator_arguments(ctx.settings)
         return (*_from_operator(d_out, q, k, v, out, stats, wanted, *arguments)[:3], *_NONE[3:])
 

@@ -6,10 +6,8 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from attn import _native
 from attn.torch import broadcast, dispatch, gradient, kernels
-from attn.torch.arguments import autocast, check_scale, check_tensors, check_types, renamed
-from attn.torch.eager import is_plain, is_quiet
-
-_PLAIN = (Tensor, torch.nn.Parameter)
+from attn.torch.arguments import autocast, check_number, check_scale, check_tensors, check_types, renamed
+from attn.torch.eager import is_ordinary, is_plain, is_quiet
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
@@ -54,13 +52,13 @@ def run_simple(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, d
         if mask is None:
             return gradient.simple_attention(query, key, value, is_causal, scale, grouped)
         return _learn_with_mask(query, key, value, mask, is_causal, scale, grouped)
-    except (AttributeError, ValueError, TypeError, BufferError, IndexError):
+    except (AttributeError, ValueError, TypeError, RuntimeError, BufferError, IndexError):
         return None
 
 
 def _learn_with_mask(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, is_causal: bool, scale: float | None,
                      grouped: bool) -> Tensor | None:
-    if any(type(tensor) not in _PLAIN for tensor in (query, key, value, mask)):
+    if not all(is_ordinary(tensor) for tensor in (query, key, value, mask)):
         return None
     dtype = query.dtype
     if key.dtype is not dtype or value.dtype is not dtype or mask.dtype not in (torch.bool, torch.float32, dtype):
@@ -79,9 +77,12 @@ def _run_any(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
              align_end: bool, scale: float | None, enable_gqa: bool) -> Tensor:
     """What scaled_dot_product_attention does with tensors of any shape. `align_end`: the last query stands at the last
     key."""
+    check_tensors(query=query, key=key, value=value, attn_mask=attn_mask)
+    check_number("dropout_p", dropout_p)
+    if isinstance(is_causal, (str, Tensor)):
+        raise TypeError(f"is_causal must be True or False, not {type(is_causal).__name__}")
     if attn_mask is not None and is_causal:
         raise ValueError("attn_mask must be None with is_causal: put the causal part into the mask")
-    check_tensors(query=query, key=key, value=value, attn_mask=attn_mask)
     query, key, value, attn_mask = autocast(query, key, value, attn_mask)
     check_types(query, key, value, attn_mask)
     dispatch.refuse_tangents(query, key, value, attn_mask)
