@@ -27,8 +27,8 @@ bool problem_open_input(struct problem *problem, enum problem_input input, PyObj
     return array_tensor(array, &problem->tensors[input]);
 }
 
-/* Waking a thread takes longer than this many multiply-adds, and what a row takes beside its keys is
- * as long as some. Bits do not depend on threads. */
+/* Waking a thread takes longer than this many multiply-adds, and what a row takes beside its keys
+ * is as long as some. Bits do not depend on threads. */
 enum { SMALL_PROBLEM = 1 << 17, ROW_WORK = 1 << 12 };
 
 static bool is_small(const struct problem *problem)
