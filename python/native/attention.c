@@ -31,9 +31,7 @@ static bool open_results(const struct problem *problem, PyObject *const given[KE
         return false;
     if (!result_open(out, given[KEYWORD_OUT], "out", like, q->type, problem->axes, shape))
         return false;
-    shape[3] = 2;
-    return !wanted->wanted || result_open(stats, wanted->object, "stats", like,
-                                          problem_number_type(problem), problem->axes, shape);
+    return !wanted->wanted || problem_open_stats(problem, wanted->object, stats);
 }
 
 static PyObject *compute(struct problem *problem, attention_call *call,

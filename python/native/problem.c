@@ -159,12 +159,18 @@ attn_type problem_number_type(const struct problem *problem)
     return problem->tensors[INPUT_Q].type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
+bool problem_open_stats(const struct problem *problem, PyObject *object, struct result *stats)
+{
+    const int64_t *q = problem->tensors[INPUT_Q].shape;
+    int64_t shape[] = {q[0], q[1], q[2], 2};
+    return result_open(stats, object, "stats", &problem->arrays[INPUT_Q],
+                       problem_number_type(problem), problem->axes, shape);
+}
+
 bool problem_compute_stats(struct problem *problem, struct result *stats)
 {
     const attn_tensor *q = &problem->tensors[INPUT_Q], *k = &problem->tensors[INPUT_K];
-    int64_t shape[] = {q->shape[0], q->shape[1], q->shape[2], 2};
-    if (!result_open(stats, NULL, "stats", &problem->arrays[INPUT_Q], problem_number_type(problem),
-                     problem->axes, shape))
+    if (!problem_open_stats(problem, NULL, stats))
         return false;
     /* Values without an element: statistics are written all the same. */
     attn_tensor v = *k, o = *q;

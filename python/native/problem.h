@@ -42,7 +42,10 @@ bool problem_succeeded(const struct problem *problem, attn_status status);
 /* F64 where q is, else F32. */
 attn_type problem_number_type(const struct problem *problem);
 
-/* The statistics of the rows, [B, H, Lq, 2], from q and k alone. */
+/* Opens `object` for the statistics of the rows, [B, H, Lq, 2], or makes one where that is NULL. */
+bool problem_open_stats(const struct problem *problem, PyObject *object, struct result *stats);
+
+/* The statistics, made and computed from q and k alone. */
 bool problem_compute_stats(struct problem *problem, struct result *stats);
 
 #endif

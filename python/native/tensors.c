@@ -2,8 +2,7 @@
 
 #include "problem.h"
 
-/* Where decode is the faster one, by measurement: up to so many queries with so many keys or more.
- */
+/* Where decode was measured to be the faster one: up to so many queries with so many keys. */
 static const struct {
     int64_t queries, keys;
 } decode_rule[] = {{4, 0}, {8, 16}, {16, 1024}};
@@ -90,21 +89,14 @@ static bool open_output(struct result *out, const struct problem *problem, PyObj
     return opened;
 }
 
-static bool open_stats(struct result *stats, const struct problem *problem)
-{
-    const int64_t *q = problem->tensors[INPUT_Q].shape;
-    int64_t shape[] = {q[0], q[1], q[2], 2};
-    return result_open(stats, NULL, "stats", &problem->arrays[INPUT_Q],
-                       problem_number_type(problem), problem->axes, shape);
-}
-
 /* out, or with statistics (out, stats), which decode's would not serve attn_backward as. */
 static PyObject *compute(struct problem *problem, PyObject *query, bool wants_stats)
 {
     const attn_tensor *inputs = problem->tensors;
     struct result out = {0}, stats = {0};
     PyObject *answer = NULL;
-    if (open_output(&out, problem, query) && (!wants_stats || open_stats(&stats, problem))) {
+    if (open_output(&out, problem, query) &&
+        (!wants_stats || problem_open_stats(problem, NULL, &stats))) {
         bool decode = !wants_stats && decodes(inputs[INPUT_Q].shape[2], inputs[INPUT_K].shape[2]);
         PyThreadState *thread = PyEval_SaveThread();
         attn_status status = (decode ? attn_decode : attn_forward)(
